@@ -1,0 +1,111 @@
+// Package env is the seam between the server and the place where a session's
+// files and processes live. Tools and domain services reach both only through an
+// Environment, so that they cannot observe where they run (design §5). This
+// package also holds the local implementation, over os.Root.
+package env
+
+import (
+	"context"
+	"io"
+	iofs "io/fs"
+	"time"
+)
+
+// Environment is one place: a root directory, the files below it and the
+// processes that run there. It is safe for concurrent use.
+type Environment interface {
+	// Root is the absolute canonical directory that contains everything.
+	Root() string
+	// Files are the files below Root.
+	Files() Files
+	// Open gives the files below another absolute directory, for a call whose
+	// access outside Root was granted. The caller closes it.
+	Open(directory string) (Files, error)
+	// Start runs a command in its own process group.
+	Start(ctx context.Context, c Command) (Process, error)
+	// Close frees what the environment holds. It waits for nothing and kills
+	// nothing: processes belong to who started them.
+	Close() error
+}
+
+// Files reaches files by slash paths that are relative to its root, or absolute
+// and inside it. Anything that leads out of the root, also through symbolic
+// links, is a path_outside fault; what is not there is a file_not_found fault
+// with "path". Both also match errors.Is with io/fs' errors where one fits.
+type Files interface {
+	Reader
+	Writer
+	io.Closer
+}
+
+// Reader reads.
+type Reader interface {
+	// Open opens a regular file. A directory, FIFO, socket or device is a
+	// not_a_file fault, at once: nothing that could block is opened.
+	Open(path string) (File, error)
+	// Stat follows links; Lstat does not.
+	Stat(path string) (iofs.FileInfo, error)
+	Lstat(path string) (iofs.FileInfo, error)
+	// ReadDir lists one directory, in the order of the directory, in batches of
+	// at most n entries; n ≤ 0 gives all. It opens no entry.
+	ReadDir(path string, n int) ([]iofs.DirEntry, error)
+	// Rel gives the clean slash path relative to the root of a path as users
+	// write it; it looks at no file.
+	Rel(path string) (string, error)
+}
+
+// Writer changes files.
+type Writer interface {
+	// WriteFile replaces a file atomically and makes missing directories. The
+	// mode of an existing file is kept; mode is for a new one.
+	WriteFile(path string, data []byte, mode iofs.FileMode) error
+	Mkdir(path string, mode iofs.FileMode) error
+	// Remove removes a file or a directory with all below it.
+	Remove(path string) error
+	Rename(from, to string) error
+}
+
+// File is an open regular file.
+type File interface {
+	io.Reader
+	io.ReaderAt
+	io.Seeker
+	io.Closer
+	Stat() (iofs.FileInfo, error)
+}
+
+// Command says what to run. The child gets an allow-listed environment
+// (PATH, HOME, LANG and the like), then Env; never the server's own secrets.
+type Command struct {
+	// Args are the program and its arguments. When Shell is set instead, the
+	// text runs in the environment's shell.
+	Args  []string
+	Shell string
+	// Dir is relative to the root or absolute inside it; "" is the root.
+	Dir string
+	Env map[string]string
+	// Output receives stdout and stderr, merged in the order of writing. Stdin
+	// is closed.
+	Output io.Writer
+	// Call marks the child and what it starts (SWITCHYARD_CALL).
+	Call string
+}
+
+// Process is a running command.
+type Process interface {
+	PID() int
+	// Wait ends when the command and the copying of its output have ended.
+	// Background children that keep the output open are given a short grace.
+	Wait() Exit
+	// Stop sends INT, then TERM, then KILL to the whole process group and
+	// returns when the group is gone, within three seconds.
+	Stop()
+}
+
+// Exit tells how a command ended.
+type Exit struct {
+	Code   int    // -1 when a signal ended it
+	Signal string // e.g. "SIGKILL", "" otherwise
+	Err    error  // could not be run or waited for
+	Took   time.Duration
+}
