@@ -35,7 +35,19 @@ type Environment interface {
 type Files interface {
 	Reader
 	Writer
+	Walker
 	io.Closer
+}
+
+// Walker visits trees.
+type Walker interface {
+	// Walk calls visit for everything below o.Path; see WalkOptions for what is
+	// left out and in which order. Directories come before what they hold.
+	// visit may return iofs.SkipDir for a directory to pass over its contents
+	// and iofs.SkipAll to end the walk; any other error ends it and is returned.
+	// Directories that cannot be read are passed over. Walk returns ctx's cause
+	// soon after ctx ends, and no goroutine of it is left when it returns.
+	Walk(ctx context.Context, o WalkOptions, visit func(*Entry) error) error
 }
 
 // Reader reads.
@@ -46,8 +58,9 @@ type Reader interface {
 	// Stat follows links; Lstat does not.
 	Stat(path string) (iofs.FileInfo, error)
 	Lstat(path string) (iofs.FileInfo, error)
-	// ReadDir lists one directory, in the order of the directory, in batches of
-	// at most n entries; n ≤ 0 gives all. It opens no entry.
+	// ReadDir lists one directory, in the order of the directory: its first n
+	// entries, or all for n ≤ 0. It opens no entry. A path that is no directory
+	// is a not_a_directory fault.
 	ReadDir(path string, n int) ([]iofs.DirEntry, error)
 	// Rel gives the clean slash path relative to the root of a path as users
 	// write it; it looks at no file.
@@ -57,11 +70,16 @@ type Reader interface {
 // Writer changes files.
 type Writer interface {
 	// WriteFile replaces a file atomically and makes missing directories. The
-	// mode of an existing file is kept; mode is for a new one.
+	// mode of an existing file is kept; mode is for a new one. A symbolic link
+	// stays a link: the file it leads to is replaced.
 	WriteFile(path string, data []byte, mode iofs.FileMode) error
+	// Mkdir makes a directory and those missing above it; one that is there
+	// already is no error.
 	Mkdir(path string, mode iofs.FileMode) error
-	// Remove removes a file or a directory with all below it.
+	// Remove removes a file, a link or a directory with all below it.
 	Remove(path string) error
+	// Rename moves a file, a link or a directory and makes the directories that
+	// are missing above its new place. An existing file there is replaced.
 	Rename(from, to string) error
 }
 

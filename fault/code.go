@@ -32,6 +32,7 @@ const (
 	PermissionNotFound Code = "permission_not_found"
 	QuestionNotFound   Code = "question_not_found"
 	ModelNotFound      Code = "model_not_found"
+	TurnNotFound       Code = "turn_not_found"
 	ProjectNotFound    Code = "project_not_found"
 	WorkspaceNotFound  Code = "workspace_not_found"
 
@@ -72,7 +73,7 @@ var statusOf = map[Code]int{
 	Forbidden: 403, HostNotAllowed: 403, OriginNotAllowed: 403, DirectoryUntrusted: 403,
 
 	RouteNotFound: 404, DirectoryNotFound: 404, FileNotFound: 404, SessionNotFound: 404,
-	MessageNotFound: 404, PermissionNotFound: 404, QuestionNotFound: 404, ModelNotFound: 404,
+	MessageNotFound: 404, PermissionNotFound: 404, QuestionNotFound: 404, ModelNotFound: 404, TurnNotFound: 404,
 	ProjectNotFound: 404, WorkspaceNotFound: 404,
 
 	MethodNotAllowed: 405,

@@ -5,11 +5,13 @@ package runtime
 
 import (
 	"context"
+	"sync"
 
 	"github.com/switchyard-dev/switchyard/access"
 	"github.com/switchyard-dev/switchyard/event"
-	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/project"
+	"github.com/switchyard-dev/switchyard/session"
 )
 
 // Hint is what a caller said about the context of a request operation. A field
@@ -21,15 +23,17 @@ type Hint struct {
 
 // Server is the context of operations on the server as a whole.
 type Server struct {
+	*Host
 	Principal access.Principal
-	host      *Host
 }
 
 // Request is the context of operations on a directory and, perhaps, a workspace.
 type Request struct {
+	*Host
 	Principal access.Principal
-	host      *Host
 	location  event.Context
+	instance  *instance
+	once      sync.Once
 }
 
 // Location is the resolved context; it becomes the answer's "context".
@@ -38,48 +42,60 @@ func (r *Request) Location() event.Context { return r.location }
 // Bind sets the context of an item operation, which finds its object by id.
 func (r *Request) Bind(c event.Context) { r.location = c }
 
+// Parts are the services of the context. Item operations have none.
+func (r *Request) Parts() *Parts { return r.instance.Parts }
+
+// Place says where the directory lies in version control.
+func (r *Request) Place() project.Place { return r.instance.place }
+
+// Project gives the project of the directory, which is stored at its first use.
+func (r *Request) Project(ctx context.Context) (id.Project, error) {
+	return r.Projects.Ensure(ctx, r.instance.place)
+}
+
 // Release gives the lease on the instance back. It may be called again.
-func (r *Request) Release() {}
+func (r *Request) Release() {
+	r.once.Do(func() {
+		if r.instance != nil {
+			r.release(r.instance)
+		}
+	})
+}
 
 // Session is the context of operations on one session; it is read from the
 // session's pinned row.
 type Session struct {
+	*Host
 	Principal access.Principal
 	ID        id.Session
-	host      *Host
+	Row       session.Row
+
+	mu       sync.Mutex // protects instance
+	instance *instance
+}
+
+// Parts leases the services of the session's context. It is a directory_missing
+// fault when the directory is gone, so that operations which only read must not
+// call it.
+func (s *Session) Parts() (*Parts, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.instance == nil {
+		i, err := s.leasePinned(s.Row.Context())
+		if err != nil {
+			return nil, err
+		}
+		s.instance = i
+	}
+	return s.instance.Parts, nil
 }
 
 // Release gives the lease on the instance back, if one was taken.
-func (s *Session) Release() {}
-
-// Host makes contexts.
-type Host struct{}
-
-// Server gives the server context.
-func (h *Host) Server(_ context.Context, p access.Principal) (*Server, error) {
-	return &Server{Principal: p, host: h}, nil
-}
-
-// Request resolves a hint. The caller releases the result.
-func (h *Host) Request(_ context.Context, p access.Principal, hint Hint) (*Request, error) {
-	return &Request{Principal: p, host: h, location: event.Context{Directory: hint.Directory}}, nil
-}
-
-// Item gives the context of an operation that finds its object by id; no hint
-// is resolved.
-func (h *Host) Item(_ context.Context, p access.Principal) (*Request, error) {
-	return &Request{Principal: p, host: h}, nil
-}
-
-// Session reads a session's pinned row. A malformed id is like an unknown one.
-func (h *Host) Session(_ context.Context, p access.Principal, sessionID string) (*Session, error) {
-	ses, ok := id.Parse[id.Session](sessionID)
-	if !ok {
-		return nil, fault.New(fault.SessionNotFound, "there is no session %q", sessionID).With("sessionID", sessionID)
+func (s *Session) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.instance != nil {
+		s.release(s.instance)
+		s.instance = nil
 	}
-	return &Session{Principal: p, host: h, ID: ses}, nil
 }
-
-// EventCursor is the position before whatever is read or written next; answers
-// carry it as X-Event-Cursor.
-func (h *Host) EventCursor() string { return "" }

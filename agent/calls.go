@@ -1,0 +1,399 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/switchyard-dev/switchyard/chat"
+	"github.com/switchyard-dev/switchyard/clock"
+	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/llm"
+	"github.com/switchyard-dev/switchyard/permission"
+	"github.com/switchyard-dev/switchyard/rule"
+	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/store"
+	"github.com/switchyard-dev/switchyard/store/db"
+	"github.com/switchyard-dev/switchyard/tool"
+)
+
+// parallelReads is how many calls of the read class run at once.
+const parallelReads = 8
+
+// calls runs the tool calls of one answer.
+type calls struct {
+	turn *turn
+	step *step
+	set  *setting
+
+	mu      sync.Mutex // protects the counts, and orders the writes that follow from them
+	running int
+	waiting map[session.TurnState]int
+}
+
+// callRun is one call on its way.
+type callRun struct {
+	of    *calls
+	block *block
+	part  *chat.ToolPart
+	call  llm.ToolCall
+	tool  tool.Tool
+	plan  tool.Plan
+	input *tool.Call
+	asks  []permission.Ask
+	rowID id.Call
+}
+
+// runCalls plans all calls, asks for what needs a person (together, in the order
+// of the calls), then runs: those that only read side by side, the others one by
+// one. It returns when every call has its one result.
+func (t *turn) runCalls(ctx context.Context, s *step, set *setting) error {
+	cs := &calls{turn: t, step: s, set: set, waiting: map[session.TurnState]int{}}
+	runs, err := cs.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if err := cs.ask(ctx, runs); err != nil {
+		return err
+	}
+	if err := cs.runAll(ctx, runs); err != nil {
+		return err
+	}
+	s.msg.Time.Completed = clock.Now()
+	return t.engine.sessions.Own(ctx, store.Durable, t.run, func(ctx context.Context, tx *store.Tx) error {
+		return t.engine.sessions.PutMessage(ctx, tx, t.run, s.seq, s.msg)
+	})
+}
+
+// plan finds each call's tool and what it needs. Calls that cannot run get their
+// error at once and are not in the result.
+func (cs *calls) plan(ctx context.Context) ([]*callRun, error) {
+	var out []*callRun
+	for _, c := range cs.step.calls {
+		b := cs.step.blocks[c.Index]
+		if b == nil {
+			return nil, fmt.Errorf("the call %q has no part", c.CallID)
+		}
+		part, ok := b.part.(*chat.ToolPart)
+		if !ok {
+			return nil, fmt.Errorf("the part of call %q is no tool part", c.CallID)
+		}
+		r := &callRun{of: cs, block: b, part: part, call: c, rowID: id.New[id.Call](cs.turn.engine.ids)}
+		refused, err := r.prepare(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if refused == "" {
+			out = append(out, r)
+			continue
+		}
+		if err := r.refuse(ctx, refused, nil); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// prepare gives the reason why a call cannot run, or "".
+func (r *callRun) prepare(ctx context.Context) (refused string, err error) {
+	t := r.of.turn
+	if r.call.Malformed {
+		return "The input of the call is not a JSON object: " + r.call.Raw, nil
+	}
+	var ok bool
+	if r.tool, ok = t.engine.tools.Lookup(r.call.Name); !ok {
+		return fmt.Sprintf("There is no tool %q.", r.call.Name), nil
+	}
+	r.input = t.toolCall(r)
+	if r.plan, err = r.tool.Plan(ctx, r.input); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		return tool.Message(err), nil
+	}
+	decisions := tool.Decide(r.of.set.rules, r.plan)
+	if denied, ok := decisions.Denied(); ok {
+		return fmt.Sprintf("The rule {permission: %q, pattern: %q, action: deny} does not allow this call.", denied.Permission, denied.Pattern), nil
+	}
+	for _, d := range decisions.Pending() {
+		r.asks = append(r.asks, t.permissionAsk(r, d))
+	}
+	return "", nil
+}
+
+func (t *turn) permissionAsk(r *callRun, d tool.Decision) permission.Ask {
+	per := t.engine.permissions.NewID()
+	metadata := d.Ask.Metadata
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	if len(d.Ask.Opaque) > 0 {
+		metadata["opaque"] = d.Ask.Opaque
+	}
+	return permission.Ask{
+		ID: per, Origin: t.run.Origin, Context: t.row.Context(), ProjectID: t.row.ProjectID, TurnID: t.run.TurnID, PartID: r.part.ID,
+		Request: rule.Request{
+			ID: per, SessionID: t.run.SessionID, RootSessionID: t.row.RootSessionID, Permission: d.Ask.Permission,
+			Patterns: list(d.Ask.Patterns), Always: list(d.Ask.Always), Metadata: metadata,
+			Tool: &rule.ToolRef{MessageID: r.part.MessageID, CallID: r.part.CallID}, Rule: d.Rule,
+			Time: rule.RequestTime{Created: clock.Now()},
+		},
+	}
+}
+
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// ask stores all requests of the answer in one write.
+func (cs *calls) ask(ctx context.Context, runs []*callRun) error {
+	var all []permission.Ask
+	for _, r := range runs {
+		all = append(all, r.asks...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.waiting[session.TurnAwaitingPermission] = len(all)
+	e := cs.turn.engine
+	return e.sessions.Own(ctx, store.Durable, cs.turn.run, func(ctx context.Context, tx *store.Tx) error {
+		if err := e.permissions.Add(ctx, tx, all); err != nil {
+			return err
+		}
+		return e.sessions.SetState(ctx, tx, cs.turn.run, session.TurnAwaitingPermission)
+	})
+}
+
+// runAll runs the calls and gives the first error that ends the turn; the others
+// are stopped then.
+func (cs *calls) runAll(ctx context.Context, runs []*callRun) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	var once sync.Once
+	var first error
+	fail := func(err error) {
+		if err != nil {
+			once.Do(func() { first = err; cancel(err) })
+		}
+	}
+	slots := make(chan struct{}, parallelReads)
+	var rest []*callRun
+	for _, r := range runs {
+		if r.tool.Info().Class != tool.Read {
+			rest = append(rest, r)
+			continue
+		}
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			fail(r.run(ctx))
+		})
+	}
+	for _, r := range rest {
+		if ctx.Err() != nil {
+			break
+		}
+		fail(r.run(ctx))
+	}
+	wg.Wait()
+	return first
+}
+
+// run waits for the answers that a call needs, runs it, and stores its result.
+func (r *callRun) run(ctx context.Context) error {
+	refusal, err := r.await(ctx)
+	if err != nil {
+		return err
+	}
+	if refusal != "" {
+		return r.refuse(ctx, refusal, map[string]any{"reason": "rejected"})
+	}
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	r.input.Before = r.plan.Before
+	result, err := tool.Execute(ctx, r.tool, r.input)
+	return r.finish(ctx, result, err)
+}
+
+// await waits for all answers. A refusal with a message is for the model; one
+// without ends the turn.
+func (r *callRun) await(ctx context.Context) (refusal string, err error) {
+	for _, a := range r.asks {
+		answer, err := r.of.turn.engine.permissions.Await(ctx, a.ID)
+		if err != nil {
+			return "", err
+		}
+		if err := r.of.answered(ctx, session.TurnAwaitingPermission); err != nil {
+			return "", err
+		}
+		switch {
+		case answer.State != "replied":
+			return "", errCancelled
+		case answer.Reply == rule.Reject && answer.Message == "":
+			return "", errRejected
+		case answer.Reply == rule.Reject:
+			refusal = "The user refused: " + answer.Message
+		}
+	}
+	return refusal, nil
+}
+
+// answered takes one wait off the count; when it was the last and nothing runs,
+// the turn is running again.
+func (cs *calls) answered(ctx context.Context, state session.TurnState) error {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.waiting[state]--
+	return cs.writeState(ctx, nil)
+}
+
+// state derives what the turn is doing: it waits only while no call runs.
+func (cs *calls) state() session.TurnState {
+	if cs.running == 0 {
+		for _, s := range []session.TurnState{session.TurnAwaitingPermission, session.TurnAwaitingQuestion} {
+			if cs.waiting[s] > 0 {
+				return s
+			}
+		}
+	}
+	return session.TurnRunning
+}
+
+// writeState stores the derived state together with what fn writes. The lock is
+// held by the caller, so that no later state can be written first.
+func (cs *calls) writeState(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
+	e := cs.turn.engine
+	return e.sessions.Own(ctx, store.Durable, cs.turn.run, func(ctx context.Context, tx *store.Tx) error {
+		if fn != nil {
+			if err := fn(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return e.sessions.SetState(ctx, tx, cs.turn.run, cs.state())
+	})
+}
+
+// begin marks the call as running with what it is about to replace (C5), before
+// its effect.
+func (r *callRun) begin(ctx context.Context) error {
+	now := clock.Now()
+	r.block.open.Change(func(chat.Part) { r.part.State = chat.Running(r.call.Input, now) })
+	cs := r.of
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.running++
+	return cs.write(ctx, r, func(ctx context.Context, tx *store.Tx) error {
+		return tx.ToolCallInsert(ctx, db.ToolCallInsertParams{
+			ID: string(r.rowID), SessionID: string(cs.turn.run.SessionID), TurnID: string(cs.turn.run.TurnID),
+			MessageID: string(r.part.MessageID), PartID: string(r.part.ID), Tool: r.part.Tool, Class: string(r.tool.Info().Class),
+			State: "running", Pre: hashes(r.plan.Before), Post: hashes(nil), Started: now,
+		})
+	})
+}
+
+// write stores the call's part with what fn adds. The turn's state is written
+// with it only when somebody waits: else it is running before and after.
+func (cs *calls) write(ctx context.Context, r *callRun, fn func(context.Context, *store.Tx) error) error {
+	e := cs.turn.engine
+	part := session.PartWrite{Seq: cs.step.seq, Ord: r.block.ord, Part: r.part, Event: true}
+	both := func(ctx context.Context, tx *store.Tx) error {
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		return e.sessions.PutPart(ctx, tx, cs.turn.run, part)
+	}
+	if cs.waiting[session.TurnAwaitingPermission]+cs.waiting[session.TurnAwaitingQuestion] > 0 {
+		return cs.writeState(ctx, both)
+	}
+	return e.sessions.Own(ctx, store.Durable, cs.turn.run, both)
+}
+
+// finish stores the result of a call (C6). An error of the call goes to the
+// model; one that ends the turn is returned, after what came until then was
+// stored.
+func (r *callRun) finish(ctx context.Context, result tool.Result, err error) error {
+	now := clock.Now()
+	state := "completed"
+	ended := err != nil && ctx.Err() != nil
+	r.block.open.Change(func(chat.Part) {
+		span := startedAt(r.part.State, now)
+		switch {
+		case ended:
+			state = "error"
+			r.part.State = interruptedState(r.call.Input, result, span, context.Cause(ctx))
+		case err != nil:
+			state = "error"
+			r.part.State = chat.Failed(r.call.Input, tool.Message(err), result.Metadata, span)
+		default:
+			done := chat.Completed(r.call.Input, result.Title, result.Output, result.Metadata, span)
+			done.Attachments = result.Attachments
+			for _, a := range done.Attachments {
+				a.PartHead = r.of.step.head()
+			}
+			r.part.State = done
+		}
+	})
+	cs := r.of
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.running--
+	// The result must be stored also when the turn was told to stop meanwhile.
+	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	writeErr := cs.write(keep, r, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.ToolCallEnd(ctx, db.ToolCallEndParams{ID: string(r.rowID), State: state, Post: hashes(result.After), Ended: now})
+		return err
+	})
+	if writeErr != nil {
+		return writeErr
+	}
+	if err != nil && errors.Is(err, errRejected) {
+		return err
+	}
+	if ended {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func interruptedState(input []byte, result tool.Result, span chat.PartTime, cause error) chat.ToolState {
+	metadata := map[string]any{}
+	for k, v := range result.Metadata {
+		metadata[k] = v
+	}
+	metadata["reason"] = "aborted"
+	if errors.Is(cause, errStopping) {
+		metadata["reason"] = "interrupted"
+	}
+	message := "Tool execution aborted"
+	if result.Output != "" {
+		message += ". Output until then:\n" + result.Output
+	}
+	return chat.Failed(input, message, metadata, span)
+}
+
+// refuse gives a call that does not run its error.
+func (r *callRun) refuse(ctx context.Context, message string, metadata map[string]any) error {
+	now := clock.Now()
+	r.block.open.Change(func(chat.Part) {
+		r.part.State = chat.Failed(r.call.Input, message, metadata, chat.PartTime{Start: now, End: now})
+	})
+	cs := r.of
+	part := session.PartWrite{Seq: cs.step.seq, Ord: r.block.ord, Part: r.part, Event: true}
+	return cs.turn.engine.sessions.PutParts(ctx, store.Durable, cs.turn.run, part)
+}
+
+func hashes(m map[string]string) []byte {
+	if m == nil {
+		return []byte("{}")
+	}
+	return mustJSON(m)
+}

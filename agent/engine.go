@@ -1,0 +1,215 @@
+// Package agent runs turns: it takes delivered prompts, calls the model, asks
+// for permissions, runs tools, and writes each step at the commit points of
+// design §9, so that nothing acknowledged is lost and no session is ever stuck.
+//
+// A turn belongs to the Engine, never to the request that started it.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/switchyard-dev/switchyard/chat"
+	"github.com/switchyard-dev/switchyard/event"
+	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/llm"
+	"github.com/switchyard-dev/switchyard/permission"
+	"github.com/switchyard-dev/switchyard/question"
+	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/tool"
+)
+
+// Config wires an Engine.
+type Config struct {
+	Sessions    *session.Service
+	Permissions *permission.Service
+	Questions   *question.Service
+	Tools       *tool.Registry
+	Workplaces  Workplaces
+	IDs         *id.Source
+	// Owner and Generation name this server's runs in the store.
+	Owner      string
+	Generation int64
+	Retry      llm.RetryPolicy
+	Log        *slog.Logger
+}
+
+// Engine runs the turns of this server. It is safe for concurrent use.
+type Engine struct {
+	sessions    *session.Service
+	permissions *permission.Service
+	questions   *question.Service
+	tools       *tool.Registry
+	places      Workplaces
+	ids         *id.Source
+	owner       string
+	generation  int64
+	retry       llm.RetryPolicy
+	log         *slog.Logger
+	changed     *event.Wakeups // keyed by session: a turn began or ended
+
+	ctx  context.Context //nolint:containedctx // the life of all turns: they outlive every request
+	stop context.CancelCauseFunc
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex // protects runs and closing
+	runs    map[id.Session]*turn
+	closing bool
+}
+
+// The causes that end a turn from outside.
+var (
+	errCancelled = errors.New("the turn was cancelled")
+	errStopping  = errors.New("the server is stopping")
+)
+
+// New makes an Engine that works until Close.
+func New(ctx context.Context, c Config) *Engine {
+	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{
+		sessions: c.Sessions, permissions: c.Permissions, questions: c.Questions, tools: c.Tools, places: c.Workplaces, ids: c.IDs,
+		owner: c.Owner, generation: c.Generation, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
+		ctx: run, stop: stop, runs: map[id.Session]*turn{},
+	}
+}
+
+// Prompt admits a prompt and, when the session is idle, starts its turn. It
+// returns as soon as the prompt is stored.
+func (e *Engine) Prompt(ctx context.Context, a session.Admission) (session.Admitted, error) {
+	e.mu.Lock()
+	closing := e.closing
+	e.mu.Unlock()
+	if closing {
+		return session.Admitted{}, fault.New(fault.Stopping, "the server is stopping")
+	}
+	a.Owner, a.Generation = e.owner, e.generation
+	out, err := e.sessions.Admit(ctx, a)
+	if err != nil {
+		return out, err
+	}
+	if out.Started != nil {
+		e.start(*out.Started)
+	}
+	return out, nil
+}
+
+// start runs a turn in a goroutine of the Engine.
+func (e *Engine) start(run session.Run) {
+	ctx, cancel := context.WithCancelCause(e.ctx)
+	t := &turn{engine: e, run: run, cancel: cancel, files: &seenFiles{seen: map[string]string{}}}
+	e.mu.Lock()
+	if e.closing {
+		// The row says running; the next start of the server settles it.
+		e.mu.Unlock()
+		cancel(errStopping)
+		return
+	}
+	e.runs[run.SessionID] = t
+	e.wg.Add(1)
+	e.mu.Unlock()
+	go func() {
+		defer e.wg.Done()
+		defer cancel(nil)
+		next := t.work(ctx)
+		e.mu.Lock()
+		if e.runs[run.SessionID] == t {
+			delete(e.runs, run.SessionID)
+		}
+		e.mu.Unlock()
+		if next != nil {
+			e.start(*next)
+		}
+		e.changed.Wake(string(run.SessionID))
+	}()
+}
+
+// Interrupt stops what a session is doing. It returns once the wish is stored;
+// the turn then ends by itself within seconds. A turn whose run is gone is ended
+// here. On an idle session it does nothing.
+func (e *Engine) Interrupt(ctx context.Context, ses id.Session) error {
+	open, busy, err := e.sessions.Interrupt(ctx, ses)
+	if err != nil || !busy {
+		return err
+	}
+	if t := e.running(ses); t != nil && t.run.TurnID == open.ID {
+		t.cancel(errCancelled)
+		return nil
+	}
+	if open.Owner != "" && open.Owner != e.owner {
+		return nil // its owner reads the wish at the next boundary
+	}
+	err = e.sessions.ForceEnd(ctx, open, session.Interrupted, chat.NewError(chat.ErrAborted, "the run was gone"), e.settle(open.ID))
+	e.changed.Wake(string(ses))
+	return err
+}
+
+func (e *Engine) running(ses id.Session) *turn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.runs[ses]
+}
+
+// Forget ends the runs of deleted sessions. Their rows are gone, so the runs can
+// write nothing; this stops what they do outside of the store.
+func (e *Engine) Forget(sessions []id.Session) {
+	for _, ses := range sessions {
+		if t := e.running(ses); t != nil {
+			t.cancel(session.ErrLost)
+		}
+		e.changed.Wake(string(ses))
+	}
+}
+
+// Active gives the status of every session that is not idle.
+func (e *Engine) Active(ctx context.Context) (map[id.Session]session.Status, error) {
+	turns, err := e.sessions.OpenTurns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[id.Session]session.Status, len(turns))
+	for _, open := range turns {
+		status := open.Status()
+		if t := e.running(open.SessionID); t != nil {
+			if retry, ok := t.retrying(); ok {
+				status = retry
+			}
+		}
+		out[open.SessionID] = status
+	}
+	return out, nil
+}
+
+// Close stops all turns and waits until each has written its end. Running turns
+// end as interrupted.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	e.closing = true
+	e.mu.Unlock()
+	e.stop(errStopping)
+	e.wg.Wait()
+	return nil
+}
+
+// SettleLost ends the turns that an earlier process left open, so that no
+// session stays busy for ever. It runs before the server listens.
+func (e *Engine) SettleLost(ctx context.Context) (int, error) {
+	turns, err := e.sessions.OpenTurns(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range turns {
+		failure := chat.NewError(chat.ErrAborted, "the server stopped while the turn ran")
+		settle := e.settleParts(t, "interrupted")
+		if err := e.sessions.ForceEnd(ctx, t, session.Interrupted, failure, settle); err != nil {
+			return 0, fmt.Errorf("settling turn %s: %w", t.ID, err)
+		}
+	}
+	return len(turns), nil
+}

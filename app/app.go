@@ -1,0 +1,290 @@
+// Package app puts the server together: it opens the store, makes the services
+// and their order of start and stop, and serves them (design §3, floor 10).
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/switchyard-dev/switchyard/access"
+	"github.com/switchyard-dev/switchyard/agent"
+	"github.com/switchyard-dev/switchyard/api"
+	"github.com/switchyard-dev/switchyard/config"
+	"github.com/switchyard-dev/switchyard/event"
+	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/llm"
+	"github.com/switchyard-dev/switchyard/op"
+	"github.com/switchyard-dev/switchyard/op/openapi"
+	"github.com/switchyard-dev/switchyard/operations"
+	"github.com/switchyard-dev/switchyard/permission"
+	"github.com/switchyard-dev/switchyard/project"
+	"github.com/switchyard-dev/switchyard/provider"
+	"github.com/switchyard-dev/switchyard/question"
+	"github.com/switchyard-dev/switchyard/runtime"
+	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/store"
+	"github.com/switchyard-dev/switchyard/tool"
+)
+
+// The bounds of requests in bytes (design §6).
+const (
+	headerLimit = 32 << 10
+	bodyLimit   = 4 << 20
+)
+
+// The times of an orderly stop: all of it is over within 5 s (design E12).
+const (
+	drainTime = 2 * time.Second
+	stopTime  = 4 * time.Second
+)
+
+// Config says how a server runs. The zero value of a field is its default.
+type Config struct {
+	// Directory is the default runtime, where requests without a hint run.
+	Directory string
+	// Addr is host:port to listen on; port 0 takes any free one.
+	Addr string
+	// Database is a file path or a postgres:// URL; "" is a file in State.
+	Database string
+	// State is the directory of what the server keeps.
+	State string
+	// ConfigFiles says where the owner's configuration is.
+	ConfigFiles config.Options
+	// Roots bound the directories that may be served; none means all.
+	Roots []string
+
+	Verifier  access.Verifier
+	NoAuth    bool
+	Hosts     []string
+	Origins   []string
+	BasePath  string
+	TLSCert   string
+	TLSKey    string
+	BehindTLS bool
+
+	// Demo keeps the built-in model even when a real provider exists.
+	Demo bool
+	// Version is told to clients.
+	Version string
+	Log     *slog.Logger
+
+	// Retry, Events, Idle and Instances are for tests and tuning.
+	Retry     llm.RetryPolicy
+	Events    event.Config
+	Idle      time.Duration
+	Instances int
+	LookupEnv func(string) (string, bool)
+}
+
+// App is a server that was put together. Close ends it.
+type App struct {
+	config  Config
+	log     *slog.Logger
+	store   *store.DB
+	bus     *event.Bus
+	host    *runtime.Host
+	engine  *agent.Engine
+	problem func(http.ResponseWriter, *http.Request, error)
+}
+
+// New opens everything but the listener, and settles the turns that an earlier
+// process left open.
+func New(ctx context.Context, c Config) (*App, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(c.State, 0o700); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	a := &App{config: c, log: c.Log}
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	lost, err := a.engine.SettleLost(ctx)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	if lost > 0 {
+		a.log.Warn("turns of an earlier process were settled", "turns", lost)
+	}
+	return a, nil
+}
+
+func (a *App) open(ctx context.Context) error {
+	ids := id.NewSource(time.Now, nil)
+	owner := fmt.Sprintf("%d@%s", os.Getpid(), string(id.New[id.Token](ids)))
+	global, err := config.NewLoader(a.config.ConfigFiles).Global(ctx)
+	if err != nil {
+		return err
+	}
+	a.store, err = store.Open(ctx, store.Config{
+		URL: a.database(), Owner: owner, Note: fmt.Sprintf("pid %d, %s", os.Getpid(), a.config.Addr),
+		Relaxed: global.Config.Durability == "process", Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	boot := a.store.Boot()
+	events := a.config.Events
+	events.Epoch, events.Start, events.Gaps, events.Log = boot.Epoch, boot.Head, boot.Gaps, a.store
+	events.Version, events.Logger, events.Shared = a.config.Version, a.log, a.engineName() == "postgres"
+	a.bus = event.NewBus(ctx, events)
+	a.store.OnCommit(a.bus.Commit)
+	return a.serve(ctx, ids, owner, boot)
+}
+
+// serve makes the services over the open store.
+func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot store.Boot) error {
+	outputs, err := runtime.NewOutputs(filepath.Join(a.config.State, "tool-output"))
+	if err != nil {
+		return err
+	}
+	models := provider.NewService(provider.Options{Demo: a.config.Demo, LookupEnv: a.config.LookupEnv})
+	services := runtime.Services{
+		Sessions: session.NewService(a.store, ids, a.bus), Permissions: permission.NewService(a.store, ids),
+		Questions: question.NewService(a.store, ids), Projects: project.NewService(a.store, ids), Bus: a.bus,
+		StoreHealth: a.store.Health, Models: models,
+		About: runtime.About{Version: a.config.Version, Epoch: boot.Epoch, Engine: a.engineName(), Limits: limits()},
+	}
+	build := runtime.Build{Loader: config.NewLoader(a.config.ConfigFiles), Models: models, Outputs: outputs}
+	a.host, err = runtime.New(ctx, runtime.Config{
+		Directory: a.config.Directory, Home: a.config.ConfigFiles.Home, Roots: a.config.Roots,
+		Idle: a.config.Idle, Cap: a.config.Instances, Build: build.Parts, Services: services,
+	})
+	if err != nil {
+		return err
+	}
+	a.engine = agent.New(ctx, agent.Config{
+		Sessions: services.Sessions, Permissions: services.Permissions, Questions: services.Questions,
+		Tools: tool.NewRegistry(tool.Builtin()...), Workplaces: a.host, IDs: ids, Owner: owner, Generation: boot.Number,
+		Retry: a.config.Retry, Log: a.log,
+	})
+	a.host.Attach(a.engine)
+	return nil
+}
+
+func limits() runtime.Limits {
+	return runtime.Limits{
+		Body: bodyLimit, PromptBody: operations.PromptBody, Headers: headerLimit, Queue: session.MaxQueued,
+		ListDefault: session.DefaultLimit, ListMax: session.MaxLimit,
+	}
+}
+
+func (a *App) database() string {
+	if a.config.Database != "" {
+		return a.config.Database
+	}
+	return filepath.Join(a.config.State, "switchyard.db")
+}
+
+func (a *App) engineName() string {
+	if store.IsPostgres(a.database()) {
+		return "postgres"
+	}
+	return "sqlite"
+}
+
+// Host gives the contexts, for callers in the same process.
+func (a *App) Host() *runtime.Host { return a.host }
+
+// Handler gives the whole HTTP surface for a server that listens on bound.
+func (a *App) Handler(bound string) (http.Handler, error) {
+	guard, err := access.NewGuard(access.Options{
+		Verifier: a.config.Verifier, NoAuth: a.config.NoAuth, Bound: bound, Hosts: a.config.Hosts, Origins: a.config.Origins,
+		WriteError: op.WriteProblem,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return api.New(api.Config{
+		Host: a.host, Operations: operations.All(), Document: Document(a.config.Version), Access: guard.Wrap, BodyLimit: bodyLimit,
+		Ready: func(context.Context) error { return a.store.Health() }, BasePath: a.config.BasePath, Log: a.log,
+	}), nil
+}
+
+// Document describes the API.
+func Document(version string) openapi.Config {
+	return openapi.Config{
+		Title: "Switchyard", Version: version, Operations: operations.All(), Unions: operations.Unions(),
+		Description: "Coding-agent sessions over many directories: operations, and one stream of events.",
+	}
+}
+
+// Run listens and serves until ctx ends, then stops in order: streams are told,
+// turns end as interrupted, connections are closed. listening is called once the
+// port is open.
+func (a *App) Run(ctx context.Context, listening func(net.Addr)) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.config.Addr)
+	if err != nil {
+		return fmt.Errorf("listening on %s: %w", a.config.Addr, err)
+	}
+	handler, err := a.Handler(l.Addr().String())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: headerLimit,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() {
+		if a.config.TLSCert != "" {
+			failed <- server.ServeTLS(l, a.config.TLSCert, a.config.TLSKey)
+			return
+		}
+		failed <- server.Serve(l)
+	}()
+	listening(l.Addr())
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	return a.stop(context.WithoutCancel(ctx), server)
+}
+
+func (a *App) stop(ctx context.Context, server *http.Server) error {
+	a.log.Info("stopping")
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- a.engine.Close() }()
+	err := a.bus.Stop(ctx)
+	drain, cancelDrain := context.WithTimeout(ctx, drainTime)
+	defer cancelDrain()
+	if server.Shutdown(drain) != nil {
+		err = errors.Join(err, server.Close())
+	}
+	select {
+	case engineErr := <-ended:
+		return errors.Join(err, engineErr)
+	case <-ctx.Done():
+		return errors.Join(err, errors.New("turns were still running after the time to stop"))
+	}
+}
+
+// Close frees everything. It may follow Run, or stand alone.
+func (a *App) Close() error {
+	var errs []error
+	if a.engine != nil {
+		errs = append(errs, a.engine.Close())
+	}
+	if a.host != nil {
+		errs = append(errs, a.host.Close())
+	}
+	if a.bus != nil {
+		a.bus.Close()
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	return errors.Join(errs...)
+}
+

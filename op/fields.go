@@ -1,0 +1,96 @@
+package op
+
+import (
+	"encoding"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/switchyard-dev/switchyard/op/schema"
+)
+
+// Where an input field stands in an HTTP request.
+const (
+	InPath   = "path"
+	InQuery  = "query"
+	InHeader = "header"
+	InBody   = "body"
+)
+
+// Input is one field of an operation's input.
+type Input struct {
+	schema.Property
+	// In is path, query, header or body.
+	In string
+	// Comma lets one query value hold several, with commas between.
+	Comma bool
+}
+
+var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+
+// inputsOf lists the input fields of an operation in the order of the struct.
+func inputsOf(s Spec, t reflect.Type) []Input {
+	var list []Input
+	for _, p := range schema.PropertiesOf(t) {
+		f := Input{Property: p, In: locate(s, p), Comma: p.Field.Tag.Get("list") == "comma"}
+		f.Required = f.Required || f.In == InPath
+		list = append(list, f)
+	}
+	return list
+}
+
+// locate says where a field stands: what its "in" tag says, else a path
+// parameter when the path names it, else a query parameter on methods without a
+// body, else the body.
+func locate(s Spec, p schema.Property) string {
+	switch in := p.Field.Tag.Get("in"); {
+	case in != "":
+		return in
+	case slices.Contains(pathParams(s.Path), p.Name):
+		return InPath
+	case !hasBody(s.Method):
+		return InQuery
+	}
+	return InBody
+}
+
+func hasBody(method string) bool {
+	return method != http.MethodGet && method != http.MethodDelete
+}
+
+// pathParams lists the names in braces of a path, in order.
+func pathParams(path string) []string {
+	var names []string
+	for segment := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(segment, "{") && strings.HasSuffix(segment, "}") {
+			names = append(names, segment[1:len(segment)-1])
+		}
+	}
+	return names
+}
+
+// scalar reports whether values of t can be read from one string.
+func scalar(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(textUnmarshaler) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.String, reflect.Bool, reflect.Float32, reflect.Float64,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return true
+	}
+	return false
+}
+
+// listOf gives the element type of a repeatable query parameter.
+func listOf(t reflect.Type) (reflect.Type, bool) {
+	if t.Kind() != reflect.Slice || reflect.PointerTo(t).Implements(textUnmarshaler) {
+		return nil, false
+	}
+	return t.Elem(), scalar(t.Elem()) && t.Elem().Kind() != reflect.Pointer
+}

@@ -1,0 +1,23 @@
+// Package operations declares every operation of the server: what it is called,
+// what it takes and gives, and a thin handler over the services of its context
+// (design §4). Each is one value; the routes, the document, the command line and
+// the SDKs come from it.
+package operations
+
+import "github.com/switchyard-dev/switchyard/op"
+
+// All lists every operation. Adding one is its variable and its line here.
+func All() []op.Any {
+	return []op.Any{
+		AgentList,
+		CatalogModelList, CatalogModelGet,
+		ConfigGet,
+		EventSubscribe,
+		HealthGet, LocationGet,
+		PermissionList, PermissionReply,
+		ProviderList,
+		QuestionList, QuestionReply, QuestionReject,
+		SessionActive, SessionCreate, SessionList, SessionGet, SessionUpdate, SessionDelete, SessionChildren,
+		SessionPrompt, SessionWait, SessionInterrupt, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
+	}
+}

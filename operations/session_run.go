@@ -1,0 +1,197 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/switchyard-dev/switchyard/agent"
+	"github.com/switchyard-dev/switchyard/chat"
+	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/op"
+	"github.com/switchyard-dev/switchyard/runtime"
+	"github.com/switchyard-dev/switchyard/session"
+)
+
+// PromptBody is the most that a prompt may weigh (design §6).
+const PromptBody = 32 << 20
+
+// SessionPromptInput is a prompt with what it runs with.
+type SessionPromptInput struct {
+	Prompt    session.Prompt `json:"prompt"`
+	Delivery  string         `json:"delivery,omitempty" enum:"immediate,deferred" doc:"What a running turn does with it: join at its next step (immediate, the default) or wait until idle."`
+	MessageID string         `json:"messageID,omitempty" pattern:"^msg_[A-Za-z0-9_-]{1,64}$" doc:"Chosen by the client: sending it again gives the first answer again."`
+	Agent     string         `json:"agent,omitempty" maxLength:"200"`
+	Model     *chat.ModelRef `json:"model,omitempty"`
+	Variant   string         `json:"variant,omitempty" maxLength:"100"`
+	Key       string         `json:"Idempotency-Key,omitempty" in:"header" maxLength:"200"`
+}
+
+// SessionPromptOutput tells what became of a prompt.
+type SessionPromptOutput struct {
+	Message   *op.JSON[chat.Item] `json:"message,omitempty" doc:"The message, once it is delivered."`
+	MessageID id.Message          `json:"messageID"`
+	Delivery  session.Delivery    `json:"delivery" enum:"immediate,deferred"`
+	State     string              `json:"state" enum:"delivered,queued"`
+	Position  int                 `json:"position,omitempty" doc:"Place among the waiting prompts, from 1."`
+	TurnID    id.Turn             `json:"turnID"`
+}
+
+// SessionPrompt stores a prompt and starts the agent. The answer comes as soon
+// as the prompt is on the disk.
+var SessionPrompt = op.New(op.Spec{
+	Name: "session.prompt", Method: "POST", Path: "/api/session/{sessionID}/prompt",
+	Summary:   "Create a user message and queue the agent loop.",
+	BodyLimit: PromptBody,
+	Codes: []fault.Code{
+		fault.IdempotencyConflict, fault.ModelUnavailable, fault.AgentUnknown, fault.DirectoryMissing, fault.QueueFull, fault.Stopping, fault.FileNotFound, fault.PathOutside,
+	},
+	Aliases: map[string]string{"id": "messageID", "text": "prompt.text", "files": "prompt.files", "agents": "prompt.agents", "model.id": "model.modelID"},
+	Values:  map[string]map[string]string{"delivery": {"steer": "immediate", "queue": "deferred"}},
+	Example: SessionPromptInput{Prompt: session.Prompt{Text: "Explain this repository."}},
+}, func(ctx context.Context, s *runtime.Session, in SessionPromptInput) (SessionPromptOutput, error) {
+	a, err := admission(ctx, s, in)
+	if err != nil {
+		return SessionPromptOutput{}, err
+	}
+	done, err := s.Agent.Prompt(ctx, a)
+	if err != nil {
+		return SessionPromptOutput{}, err
+	}
+	out := SessionPromptOutput{
+		MessageID: done.MessageID, Delivery: done.Delivery, State: "queued", Position: done.Position, TurnID: done.TurnID,
+	}
+	if !done.Delivered {
+		return out, nil
+	}
+	out.State = "delivered"
+	raw, err := s.Sessions.MessageGet(ctx, s.ID, done.MessageID)
+	if err != nil {
+		return out, err
+	}
+	item := op.JSON[chat.Item](raw)
+	out.Message = &item
+	return out, nil
+})
+
+// admission checks a prompt and settles what it runs with: its own choice, the
+// session's, the agent's, the default.
+func admission(ctx context.Context, s *runtime.Session, in SessionPromptInput) (session.Admission, error) {
+	none := session.Admission{}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return none, fmt.Errorf("encoding a prompt: %w", err)
+	}
+	parts, err := s.Parts()
+	if err != nil {
+		return none, err
+	}
+	settings, err := parts.Settings(ctx)
+	if err != nil {
+		return none, err
+	}
+	name := in.Agent
+	if name == "" {
+		name = s.Row.Agent
+	}
+	chosen, ok := settings.Agent(name)
+	if !ok {
+		return none, fault.New(fault.AgentUnknown, "there is no agent %q", name).With("agent", name)
+	}
+	ref := settings.ModelFor(in.Model, chosen, s.Row.Model)
+	if in.Variant != "" {
+		ref.Variant = in.Variant
+	}
+	if _, err := settings.Models.Model(ctx, ref); err != nil {
+		return none, err
+	}
+	prompt, err := parts.Attach(ctx, in.Prompt)
+	if err != nil {
+		return none, err
+	}
+	delivery := session.Immediate
+	if in.Delivery != "" {
+		delivery = session.Delivery(in.Delivery)
+	}
+	return session.Admission{
+		SessionID: s.ID, MessageID: id.Message(in.MessageID), Prompt: prompt, Delivery: delivery, Agent: chosen.Name, Model: ref,
+		Key: in.Key, Body: body,
+	}, nil
+}
+
+// SessionWaitInput says what to wait for.
+type SessionWaitInput struct {
+	TurnID  string `json:"turnID,omitempty" doc:"Wait for this turn; absent means until the session has nothing to do."`
+	Timeout int64  `json:"timeout,omitempty" minimum:"0" maximum:"86400000" doc:"Milliseconds; 0 or absent means no limit."`
+}
+
+// SessionWaitOutput says how the waiting ended.
+type SessionWaitOutput struct {
+	Outcome string                 `json:"outcome" enum:"completed,failed,cancelled,interrupted,timeout,deleted,none"`
+	Status  session.Status         `json:"status"`
+	TurnID  id.Turn                `json:"turnID,omitempty"`
+	Error   *chat.Error            `json:"error,omitempty"`
+	Message *chat.AssistantMessage `json:"message,omitempty" doc:"Head of the turn's last answer."`
+}
+
+// SessionWait waits until a turn or the session's work is over. Status and
+// headers are sent at once.
+var SessionWait = op.New(op.Spec{
+	Name: "session.wait", Method: "POST", Path: "/api/session/{sessionID}/wait", Summary: "Wait until the session is idle.",
+	Codes: []fault.Code{fault.TurnNotFound},
+}, func(ctx context.Context, s *runtime.Session, in SessionWaitInput) (op.Early[SessionWaitOutput], error) {
+	var turn id.Turn
+	if in.TurnID != "" {
+		parsed, ok := id.Parse[id.Turn](in.TurnID)
+		if !ok {
+			return op.Early[SessionWaitOutput]{}, fault.New(fault.TurnNotFound, "session %s has no turn %q", s.ID, in.TurnID).With("turnID", in.TurnID)
+		}
+		if _, err := s.Sessions.TurnGet(ctx, s.ID, parsed); err != nil {
+			return op.Early[SessionWaitOutput]{}, err
+		}
+		turn = parsed
+	}
+	return op.Early[SessionWaitOutput]{Wait: func(ctx context.Context) (SessionWaitOutput, error) {
+		return wait(ctx, s, turn, time.Duration(in.Timeout)*time.Millisecond)
+	}}, nil
+})
+
+func wait(ctx context.Context, s *runtime.Session, turn id.Turn, timeout time.Duration) (SessionWaitOutput, error) {
+	bounded := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	result, err := s.Agent.Wait(bounded, agent.WaitInput{SessionID: s.ID, TurnID: turn})
+	out := SessionWaitOutput{Outcome: result.Outcome, Status: session.Status{Type: "idle"}, TurnID: result.Turn.ID, Error: result.Turn.Error}
+	if err != nil {
+		if bounded.Err() == nil || ctx.Err() != nil {
+			return out, err
+		}
+		out.Outcome = "timeout"
+	}
+	if result.Outcome == "deleted" {
+		return out, nil
+	}
+	active, err := s.Agent.Active(ctx)
+	if err != nil {
+		return out, err
+	}
+	if status, busy := active[s.ID]; busy {
+		out.Status = status
+	}
+	out.Message, err = s.Sessions.LastAnswer(ctx, s.ID, result.Turn.ID)
+	return out, err
+}
+
+// SessionInterrupt stops the running turn.
+var SessionInterrupt = op.New(op.Spec{
+	Name: "session.interrupt", Method: "POST", Path: "/api/session/{sessionID}/interrupt",
+	Summary: "Stop the running turn; what it has written so far stays.",
+	Doc:     "Answers once the wish is stored; the turn ends within seconds. Prompts that wait stay parked until the next prompt. Repeating it, or an idle session, is no error.",
+}, func(ctx context.Context, s *runtime.Session, _ Empty) (op.None, error) {
+	return op.None{}, s.Agent.Interrupt(ctx, s.ID)
+})

@@ -1,0 +1,67 @@
+-- name: TurnInsert :exec
+INSERT INTO turn (id, session_id, state, owner, generation, attempt, ord, message_id, interrupt, error, started)
+VALUES (@id, @session_id, @state, @owner, @generation, @attempt, @ord, @message_id, 0, @error, @started);
+
+-- name: TurnGet :one
+SELECT * FROM turn WHERE id = @id;
+
+-- name: TurnOpen :one
+SELECT * FROM turn WHERE session_id = @session_id AND ended IS NULL;
+
+-- name: TurnOpenAll :many
+SELECT * FROM turn WHERE ended IS NULL ORDER BY started, id;
+
+-- name: TurnLast :one
+SELECT * FROM turn WHERE session_id = @session_id ORDER BY ord DESC LIMIT 1;
+
+-- The owner's writes: no row means that the run was taken away and must stop.
+-- name: TurnHold :execrows
+UPDATE turn SET attempt = attempt WHERE id = @id AND owner = @owner AND generation = @generation AND ended IS NULL;
+
+-- name: TurnSetState :execrows
+UPDATE turn SET state = @state WHERE id = @id AND owner = @owner AND generation = @generation AND ended IS NULL;
+
+-- name: TurnEnd :execrows
+UPDATE turn SET state = @state, error = @error, ended = CAST(@ended AS bigint)
+WHERE id = @id AND owner = @owner AND generation = @generation AND ended IS NULL;
+
+-- name: TurnAskInterrupt :execrows
+UPDATE turn SET interrupt = 1 WHERE session_id = @session_id AND ended IS NULL AND interrupt = 0;
+
+-- name: TurnForceEnd :execrows
+UPDATE turn SET state = @state, error = @error, ended = CAST(@ended AS bigint), generation = generation + 1 WHERE id = @id AND ended IS NULL;
+
+-- name: StepInsert :exec
+INSERT INTO step (turn_id, ord, message_id, request_hash, started) VALUES (@turn_id, @ord, @message_id, @request_hash, @started);
+
+-- name: StepList :many
+SELECT * FROM step WHERE turn_id = @turn_id ORDER BY ord;
+
+-- name: ToolCallInsert :exec
+INSERT INTO tool_call (id, session_id, turn_id, message_id, part_id, tool, class, state, pre, post, started)
+VALUES (@id, @session_id, @turn_id, @message_id, @part_id, @tool, @class, @state, @pre, @post, @started);
+
+-- name: ToolCallEnd :execrows
+UPDATE tool_call SET state = @state, post = @post, ended = CAST(@ended AS bigint) WHERE id = @id AND ended IS NULL;
+
+-- name: ToolCallList :many
+SELECT * FROM tool_call WHERE turn_id = @turn_id ORDER BY started, id;
+
+-- name: InboxInsert :exec
+INSERT INTO inbox (session_id, ord, message_id, kind, delivery, state, body_hash, idempotency_key, prompt, turn_id, created)
+VALUES (@session_id, @ord, @message_id, @kind, @delivery, @state, @body_hash, sqlc.narg('idempotency_key'), @prompt, @turn_id, @created);
+
+-- name: InboxByMessage :one
+SELECT * FROM inbox WHERE session_id = @session_id AND message_id = @message_id;
+
+-- name: InboxByKey :one
+SELECT * FROM inbox WHERE session_id = @session_id AND idempotency_key = CAST(@idempotency_key AS text);
+
+-- name: InboxQueued :many
+SELECT * FROM inbox WHERE session_id = @session_id AND state = 'queued' ORDER BY ord;
+
+-- name: InboxQueuedCount :one
+SELECT CAST(COUNT(*) AS bigint) AS total FROM inbox WHERE session_id = @session_id AND state = 'queued';
+
+-- name: InboxSettle :execrows
+UPDATE inbox SET state = @state, turn_id = @turn_id WHERE session_id = @session_id AND ord = @ord AND state = 'queued';

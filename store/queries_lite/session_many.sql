@@ -1,0 +1,2 @@
+-- name: SessionGetMany :many
+SELECT * FROM session WHERE id IN (sqlc.slice('ids'));
