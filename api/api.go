@@ -6,6 +6,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -66,6 +67,22 @@ func New(c Config) http.Handler {
 	h = stripBase(cleanBase(c.BasePath), h)
 	h = op.Recover(h)
 	return observe(c.Log, h)
+}
+
+// maxHeaderBytes bounds the header of a request.
+const maxHeaderBytes = 32 << 10
+
+// Server gives h as an HTTP server: its requests end with ctx, and there is no
+// limit on how long an answer takes, since streams have no end.
+func Server(ctx context.Context, h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes:    maxHeaderBytes,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+	}
 }
 
 func (c Config) router() *chi.Mux {

@@ -24,36 +24,28 @@ func compress(next http.Handler) http.Handler {
 		return z
 	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead || !takesGzip(r.Header.Get("Accept-Encoding")) {
-			next.ServeHTTP(w, r)
-			return
-		}
 		c := &compressor{ResponseWriter: w, pool: pool}
+		c.wanted = r.Method != http.MethodHead && takesGzip(r.Header.Get("Accept-Encoding"))
 		defer c.close()
 		next.ServeHTTP(c, r)
 	})
 }
 
 func takesGzip(accept string) bool {
-	return op.Accepts(accept, "gzip") || op.Accepts(accept, "*") && !refuses(accept, "gzip")
-}
-
-func refuses(accept, coding string) bool {
-	for item := range strings.SplitSeq(accept, ",") {
-		name, _, _ := strings.Cut(item, ";")
-		if strings.EqualFold(strings.TrimSpace(name), coding) {
-			return true // Named, and takesGzip has found that it is not accepted.
-		}
+	if op.Accepts(accept, "gzip") {
+		return true
 	}
-	return false
+	// "*" stands for the codings that are not named.
+	return op.Accepts(accept, "*") && !strings.Contains(strings.ToLower(accept), "gzip")
 }
 
 // compressor decides when the header is written.
 type compressor struct {
 	http.ResponseWriter
-	pool  *sync.Pool
-	gzip  *gzip.Writer
-	begun bool
+	pool   *sync.Pool
+	gzip   *gzip.Writer
+	wanted bool
+	begun  bool
 }
 
 // Unwrap is for http.ResponseController.
@@ -75,7 +67,7 @@ func (c *compressor) decide(status int) {
 	}
 	h.Add("Vary", "Accept-Encoding")
 	length, err := strconv.Atoi(h.Get("Content-Length"))
-	if err != nil || length < compressFrom || status == http.StatusPartialContent || h.Get("Content-Encoding") != "" {
+	if err != nil || !c.wanted || length < compressFrom || status == http.StatusPartialContent || h.Get("Content-Encoding") != "" {
 		return
 	}
 	// A strong ETag promises these very bytes.

@@ -41,8 +41,9 @@ const (
 
 // The times of an orderly stop: all of it is over within 5 s (design E12).
 const (
-	drainTime = 2 * time.Second
-	stopTime  = 4 * time.Second
+	turnTime  = 3500 * time.Millisecond
+	drainTime = 500 * time.Millisecond
+	stopTime  = 4500 * time.Millisecond
 )
 
 // Config says how a server runs. The zero value of a field is its default.
@@ -75,9 +76,10 @@ type Config struct {
 	Version string
 	Log     *slog.Logger
 
-	// Retry, Events, Idle and Instances are for tests and tuning.
+	// The rest is for tests and tuning.
 	Retry     llm.RetryPolicy
 	Events    event.Config
+	Retention store.Retention
 	Idle      time.Duration
 	Instances int
 	LookupEnv func(string) (string, bool)
@@ -126,7 +128,7 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.store, err = store.Open(ctx, store.Config{
 		URL: a.database(), Owner: owner, Note: fmt.Sprintf("pid %d, %s", os.Getpid(), a.config.Addr),
-		Relaxed: global.Config.Durability == "process", Log: a.log,
+		Relaxed: global.Config.Durability == "process", Retention: a.config.Retention, Log: a.log,
 	})
 	if err != nil {
 		return err
@@ -254,20 +256,22 @@ func (a *App) stop(ctx context.Context, server *http.Server) error {
 	a.log.Info("stopping")
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
+	// Turns first, so that streams still tell how they ended.
 	ended := make(chan error, 1)
 	go func() { ended <- a.engine.Close() }()
-	err := a.bus.Stop(ctx)
+	var err error
+	select {
+	case err = <-ended:
+	case <-time.After(turnTime):
+		err = errors.New("turns were still running after the time to stop")
+	}
+	err = errors.Join(err, a.bus.Stop(ctx))
 	drain, cancelDrain := context.WithTimeout(ctx, drainTime)
 	defer cancelDrain()
 	if server.Shutdown(drain) != nil {
 		err = errors.Join(err, server.Close())
 	}
-	select {
-	case engineErr := <-ended:
-		return errors.Join(err, engineErr)
-	case <-ctx.Done():
-		return errors.Join(err, errors.New("turns were still running after the time to stop"))
-	}
+	return err
 }
 
 // Close frees everything. It may follow Run, or stand alone.
@@ -287,4 +291,3 @@ func (a *App) Close() error {
 	}
 	return errors.Join(errs...)
 }
-

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -54,26 +53,13 @@ func DefaultState() string {
 	return filepath.Join(home, ".local", "state", "switchyard")
 }
 
-// Exit is an error with an exit code of its own.
-type Exit struct {
-	Code int
-	Err  error
-}
-
-// Error implements error.
-func (e *Exit) Error() string { return e.Err.Error() }
-
-// Unwrap gives the cause.
-func (e *Exit) Unwrap() error { return e.Err }
-
-// ExitCode gives the exit code of an error: its own, else 1.
-func ExitCode(err error) int {
-	var e *Exit
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return 1
-}
-
 // Commands gives the client commands.
-func Commands(Config) []*cobra.Command { return nil }
+func Commands(c Config) []*cobra.Command {
+	list := []*cobra.Command{
+		runCommand(c), callCommand(c), eventsCommand(c), configCommand(), doctorCommand(c), versionCommand(c),
+	}
+	for _, cmd := range list {
+		strict(cmd)
+	}
+	return list
+}

@@ -3,7 +3,6 @@ package env
 import (
 	"cmp"
 	"io"
-	iofs "io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -192,10 +191,10 @@ func gitClass(pattern string) string {
 type ruleSources struct{ repository, git, plain bool }
 
 // sourcesIn looks for files with rules in a listing.
-func sourcesIn(list []iofs.DirEntry) ruleSources {
+func sourcesIn(list []listed) ruleSources {
 	var s ruleSources
 	for _, d := range list {
-		switch d.Name() {
+		switch d.name {
 		case ".git":
 			s.repository = true
 		case gitIgnoreFile:

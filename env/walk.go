@@ -48,17 +48,11 @@ type Entry struct {
 	// Ignored tells that ignore rules exclude the entry.
 	Ignored bool
 
-	dir  *dirHandle
-	info iofs.FileInfo
+	dir *dirHandle
 }
 
-// Info describes the entry as it was listed; links are not followed.
-func (e *Entry) Info() (iofs.FileInfo, error) {
-	if e.info != nil {
-		return e.info, nil
-	}
-	return e.dir.root.Lstat(e.Name)
-}
+// Info describes the entry; links are not followed.
+func (e *Entry) Info() (iofs.FileInfo, error) { return e.dir.root.Lstat(e.Name) }
 
 // Open opens the entry, which must still be a regular file.
 func (e *Entry) Open() (File, error) { return openRegular(e.dir.root, e.Name, e.Path) }
@@ -163,7 +157,7 @@ func (f *localFiles) walkStart(o WalkOptions) (*step, error) {
 		s := &step{
 			open:  newHandle(sub),
 			fail:  func(err error) error { return f.explain(root, o.Path, err) },
-			entry: &Entry{Path: rel, Name: path.Base(name), Type: info.Mode().Type(), info: info},
+			entry: &Entry{Path: rel, Name: path.Base(name), Type: info.Mode().Type()},
 		}
 		s.entry.dir = s.open
 		s.rules, s.at, s.entry.Ignored = f.rulesAbove(root, name, info.IsDir())
@@ -281,25 +275,24 @@ func (w *walk) enter(s *step) error {
 
 // meet visits one listed name and, for a directory to enter, gives its step.
 // at is a scratch path whose last element is for the name.
-func (w *walk) meet(s *step, here *dirHandle, rules ignores, at []string, d iofs.DirEntry) (*step, error) {
-	name := d.Name()
+func (w *walk) meet(s *step, here *dirHandle, rules ignores, at []string, d listed) (*step, error) {
+	name := d.name
 	if name == ".git" || !w.o.Hidden && name[0] == '.' {
 		return nil, nil
 	}
 	at[len(at)-1] = name
-	e := &Entry{Path: name, Name: name, Type: d.Type(), dir: here, Ignored: s.entry.Ignored}
-	if !e.Ignored && rules.excludes(at, d.IsDir()) {
+	e := &Entry{Path: name, Name: name, Type: d.kind, dir: here, Ignored: s.entry.Ignored}
+	if !e.Ignored && rules.excludes(at, d.kind.IsDir()) {
 		if !w.o.Ignored {
 			return nil, nil
 		}
 		e.Ignored = true
 	}
-	e.info, _ = d.Info()
 	if s.entry.Path != "." {
 		e.Path = s.entry.Path + "/" + name
 	}
 	err := w.call(e)
-	if !d.IsDir() {
+	if !d.kind.IsDir() {
 		return nil, err
 	}
 	if errors.Is(err, iofs.SkipDir) {
@@ -326,32 +319,26 @@ func (s *step) handle() *dirHandle {
 	if err != nil {
 		return nil
 	}
-	if info, err := root.Stat("."); err != nil || !os.SameFile(info, s.entry.info) {
-		_ = root.Close()
-		return nil
+	opened, err := root.Stat(".")
+	if err == nil {
+		var now iofs.FileInfo
+		if now, err = s.parent.root.Lstat(s.entry.Name); err == nil && os.SameFile(opened, now) {
+			return newHandle(root)
+		}
 	}
-	return newHandle(root)
-}
-
-// readAll lists a directory, as far as it can be read.
-func readAll(root *os.Root) ([]iofs.DirEntry, error) {
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return dir.ReadDir(-1)
+	_ = root.Close()
+	return nil
 }
 
 // byPath compares so that visiting depth first gives the bytewise order of whole
 // paths: a directory's name counts with the slash that follows it there.
-func byPath(a, b iofs.DirEntry) int {
-	x, y := a.Name(), b.Name()
+func byPath(a, b listed) int {
+	x, y := a.name, b.name
 	n := min(len(x), len(y))
 	if c := strings.Compare(x[:n], y[:n]); c != 0 || len(x) == len(y) {
 		return c
 	}
-	return int(after(x, n, a.IsDir())) - int(after(y, n, b.IsDir()))
+	return int(after(x, n, a.kind.IsDir())) - int(after(y, n, b.kind.IsDir()))
 }
 
 // after gives the byte that follows the first n bytes of a name in a path.

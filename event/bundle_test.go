@@ -1,14 +1,9 @@
 package event_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -209,8 +204,8 @@ type part struct {
 	w     *world
 	id    string
 	at    event.Origin
-	mu    sync.Mutex // protects text
-	text  string
+	mu    sync.Mutex // protects buf
+	buf   []byte
 	close func()
 }
 
@@ -219,7 +214,7 @@ func (w *world) openPart(partID string, at event.Origin) *part {
 	p.close = w.bus.OpenPart(at, partID, func() (event.Draft, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return partUpdated.Draft(at, partPayload{PartID: partID, Text: p.text})
+		return partUpdated.Draft(at, partPayload{PartID: partID, Text: string(p.buf)})
 	})
 	commit(w, partUpdated, at, partPayload{PartID: partID})
 	return p
@@ -227,14 +222,20 @@ func (w *world) openPart(partID string, at event.Origin) *part {
 
 func (p *part) grow(delta string) {
 	p.mu.Lock()
-	offset := len(p.text)
-	p.text += delta
+	offset := len(p.buf)
+	p.buf = append(p.buf, delta...)
 	p.mu.Unlock()
 	publish(p.w, partDelta, p.at, deltaPayload{PartID: p.id, Field: "text", Delta: delta, Offset: offset})
 }
 
+func (p *part) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.buf)
+}
+
 func (p *part) finish() {
-	commit(p.w, partUpdated, p.at, partPayload{PartID: p.id, Text: p.text})
+	commit(p.w, partUpdated, p.at, partPayload{PartID: p.id, Text: p.text()})
 	p.close()
 }
 
@@ -276,11 +277,13 @@ func decode[P any](t testing.TB, g got) P {
 
 // screen is a client that shows parts: it applies frames and finds holes.
 type screen struct {
-	text map[string]string
-	last event.Position
+	parts map[string][]byte
+	last  event.Position
 }
 
-func newScreen() *screen { return &screen{text: map[string]string{}} }
+func newScreen() *screen { return &screen{parts: map[string][]byte{}} }
+
+func (s *screen) text(partID string) string { return string(s.parts[partID]) }
 
 // connected forgets the order of ids, which holds per stream.
 func (s *screen) connected() { s.last = event.Position{} }
@@ -297,163 +300,21 @@ func (s *screen) apply(g got) error {
 		if err := json.Unmarshal(g.Payload, &u); err != nil {
 			return err
 		}
-		s.text[u.PartID] = u.Text
+		s.parts[u.PartID] = []byte(u.Text)
 	case partDelta.Name():
 		var d deltaPayload
 		if err := json.Unmarshal(g.Payload, &d); err != nil {
 			return err
 		}
-		have := s.text[d.PartID]
+		have := s.parts[d.PartID]
 		if d.Offset > len(have) {
 			return fmt.Errorf("hole in %s at %s: delta at %d, text of %d", d.PartID, g.ID, d.Offset, len(have))
 		}
 		if end := d.Offset + len(d.Delta); end > len(have) {
-			s.text[d.PartID] = have[:d.Offset] + d.Delta
+			s.parts[d.PartID] = append(have[:d.Offset], d.Delta...)
 		}
 	}
 	return nil
-}
-
-// serve mounts the stream as an operation would.
-func (w *world) serve() *httptest.Server { return serveStream(w.t, func() *event.Bus { return w.bus }) }
-
-func serveStream(t testing.TB, bus func() *event.Bus) *httptest.Server {
-	server := httptest.NewUnstartedServer(streamHandler(bus))
-	server.EnableHTTP2 = true
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
-}
-
-func streamHandler(bus func() *event.Bus) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		f, err := event.ParseFilter(event.FilterQuery{Scope: q.Get("scope"), Session: q.Get("session"), Types: q.Get("types"), Until: q.Get("until")})
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
-			return
-		}
-		for _, d := range q["directory"] {
-			f.Contexts = append(f.Contexts, event.Context{Directory: d})
-		}
-		cursor := r.Header.Get("Last-Event-ID")
-		if cursor == "" {
-			cursor = q.Get("after")
-		}
-		s, err := bus().Subscribe(r.Context(), event.Options{Cursor: cursor, Filter: f})
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		s.Stream(r.Context(), w)
-	})
-}
-
-// client reads a stream over HTTP.
-type client struct {
-	t      testing.TB
-	res    *http.Response
-	lines  *bufio.Reader
-	cancel context.CancelFunc
-}
-
-func connect(t testing.TB, server *httptest.Server, query, cursor string) *client {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/api/event?"+query, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cursor != "" {
-		req.Header.Set("Last-Event-ID", cursor)
-	}
-	res, err := server.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &client{t: t, res: res, lines: bufio.NewReader(res.Body), cancel: cancel}
-	t.Cleanup(c.drop)
-	if res.StatusCode != http.StatusOK {
-		t.Fatalf("status %s", res.Status)
-	}
-	return c
-}
-
-// drop closes the connection.
-func (c *client) drop() {
-	c.cancel()
-	c.res.Body.Close()
-}
-
-var errFraming = errors.New("not a frame")
-
-// read reads one frame: a comment, or exactly an id and a data line.
-func (c *client) read() (got, error) {
-	var lines []string
-	for {
-		line, err := c.lines.ReadString('\n')
-		if err != nil {
-			return got{}, err
-		}
-		if line == "\n" {
-			break
-		}
-		lines = append(lines, strings.TrimSuffix(line, "\n"))
-	}
-	if len(lines) == 1 && strings.HasPrefix(lines[0], ": ") {
-		return got{comment: lines[0]}, nil
-	}
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], "id: ") || !strings.HasPrefix(lines[1], "data: ") {
-		return got{}, fmt.Errorf("%w: %q", errFraming, lines)
-	}
-	var g got
-	if err := json.Unmarshal([]byte(lines[1][6:]), &g); err != nil {
-		return got{}, err
-	}
-	if g.ID != lines[0][4:] {
-		return got{}, fmt.Errorf("%w: id %s of %s", errFraming, lines[0], g.ID)
-	}
-	return g, nil
-}
-
-func (c *client) next() got {
-	c.t.Helper()
-	g, err := c.read()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return g
-}
-
-// until reads to the frame of a kind and gives all, comments left out.
-func (c *client) until(kind string) []got {
-	c.t.Helper()
-	var all []got
-	for {
-		g := c.next()
-		if g.comment != "" {
-			continue
-		}
-		all = append(all, g)
-		if g.Type == kind {
-			return all
-		}
-	}
-}
-
-// ended reads what is left and tells whether the stream ended cleanly.
-func (c *client) ended() (all []got, clean bool) {
-	c.t.Helper()
-	for {
-		g, err := c.read()
-		switch {
-		case errors.Is(err, errFraming):
-			c.t.Fatal(err)
-		case err != nil:
-			return all, errors.Is(err, io.EOF)
-		}
-		all = append(all, g)
-	}
 }
 
 // events are the frames without control frames.

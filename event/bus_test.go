@@ -125,7 +125,7 @@ func TestDeltasThatWaitTooLongAreReplacedByWholeParts(t *testing.T) {
 		time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock
 		view := newScreen()
 		p.grow("end")
-		for view.text["p"] != want+"end" {
+		for view.text("p") != want+"end" {
 			if err := view.apply(take(t, s, 1)[0]); err != nil {
 				t.Fatal(err)
 			}

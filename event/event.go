@@ -64,6 +64,8 @@ type Log interface {
 	EventBounds(ctx context.Context) (oldest, head int64, err error)
 }
 
+var _ Log = (*store.DB)(nil)
+
 func originOf(r Record) Origin {
 	return Origin{
 		Context:       Context{Directory: r.Directory, WorkspaceID: id.Workspace(r.WorkspaceID)},

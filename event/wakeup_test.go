@@ -3,6 +3,7 @@ package event_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,11 +15,11 @@ func TestAwait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := event.NewWakeups()
-		value := 0
-		look := func(context.Context) (int, bool, error) { return value, value == 2, nil }
+		var value atomic.Int64
+		look := func(context.Context) (int64, bool, error) { return value.Load(), value.Load() == 2, nil }
 		go func() {
 			time.Sleep(time.Second) //nolint:forbidigo // the bubble's clock
-			value = 2
+			value.Store(2)
 			w.Wake("other") // wakes nobody who waits for "k"
 			w.Wake("k")
 		}()

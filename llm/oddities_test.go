@@ -21,7 +21,9 @@ func raw(frames ...string) llmtest.Turn {
 	}
 }
 
-func delta(members string) string { return `{"id":"x","choices":[{"index":0,"delta":{` + members + `}}]}` }
+func delta(members string) string {
+	return `{"id":"x","choices":[{"index":0,"delta":{` + members + `}}]}`
+}
 
 func finish(reason, more string) string {
 	return `{"id":"x","choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]` + more + `}`

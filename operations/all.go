@@ -13,6 +13,7 @@ func All() []op.Any {
 		CatalogModelList, CatalogModelGet,
 		ConfigGet,
 		EventSubscribe,
+		FSFile, FSTree, FSSearch, FSGrep,
 		HealthGet, LocationGet,
 		PermissionList, PermissionReply,
 		ProviderList,

@@ -116,4 +116,3 @@ var ConfigGet = op.New(op.Spec{
 	}
 	return op.Tagged[ConfigOutput]{Value: out}, nil
 })
-

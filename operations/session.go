@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/fault"
@@ -16,12 +17,12 @@ import (
 
 // SessionCreateInput starts a session.
 type SessionCreateInput struct {
-	Title      string          `json:"title,omitempty" maxLength:"1000" doc:"A title that is never replaced; absent means one is made from the first prompt."`
-	Agent      string          `json:"agent,omitempty" maxLength:"200"`
-	Model      *chat.ModelRef  `json:"model,omitempty"`
-	Permission []rule.Rule     `json:"permission,omitempty" maxItems:"1000"`
-	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"Any JSON object; kept as it is."`
-	ParentID   string          `json:"parentID,omitempty"`
+	Title      string         `json:"title,omitempty" maxLength:"1000" doc:"A title that is never replaced; absent means one is made from the first prompt."`
+	Agent      string         `json:"agent,omitempty" maxLength:"200"`
+	Model      *chat.ModelRef `json:"model,omitempty"`
+	Permission []rule.Rule    `json:"permission,omitempty" maxItems:"1000"`
+	Metadata   map[string]any `json:"metadata,omitempty" doc:"Whatever the client wants to keep with the session."`
+	ParentID   string         `json:"parentID,omitempty"`
 }
 
 // SessionCreate starts a session in the resolved context.
@@ -35,7 +36,8 @@ var SessionCreate = op.New(op.Spec{
 	if err := checkChoice(ctx, rt.Parts(), in.Agent, in.Model); err != nil {
 		return session.Session{}, err
 	}
-	if err := checkObject(in.Metadata); err != nil {
+	metadata, err := encodeMetadata(in.Metadata)
+	if err != nil {
 		return session.Session{}, err
 	}
 	projectID, err := rt.Project(ctx)
@@ -48,7 +50,7 @@ var SessionCreate = op.New(op.Spec{
 	}
 	return rt.Sessions.Create(ctx, session.CreateInput{
 		ProjectID: projectID, Context: rt.Location(), Path: rt.PathInWorktree(), ParentID: parent, Title: in.Title, Agent: in.Agent,
-		Model: in.Model, Permission: in.Permission, Metadata: in.Metadata,
+		Model: in.Model, Permission: in.Permission, Metadata: metadata,
 	})
 })
 
@@ -63,15 +65,15 @@ func parentOf(s string) (id.Session, error) {
 	return parent, nil
 }
 
-func checkObject(raw json.RawMessage) error {
-	if len(raw) == 0 {
-		return nil
+func encodeMetadata(m map[string]any) (json.RawMessage, error) {
+	if m == nil {
+		return nil, nil
 	}
-	var object map[string]json.RawMessage
-	if json.Unmarshal(raw, &object) != nil || object == nil {
-		return fault.New(fault.ValidationFailed, "metadata must be an object").At("body.metadata", "expected an object")
+	data, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encoding metadata: %w", err)
 	}
-	return nil
+	return data, nil
 }
 
 // checkChoice refuses an agent or a model that could not run.
@@ -194,12 +196,12 @@ func pageOf[T any](items []T, previous, next string, total, start *int64) op.Pag
 
 // SessionUpdateInput changes a session; absent fields stay.
 type SessionUpdateInput struct {
-	Title      *string                 `json:"title,omitempty" minLength:"1" maxLength:"1000"`
-	Archived   op.Opt[int64]           `json:"archived,omitzero" doc:"When the session was archived, in milliseconds since the epoch; null or 0 brings it back."`
-	Permission op.Opt[[]rule.Rule]     `json:"permission,omitzero" doc:"Replaces the session's own rules; null removes them."`
-	Agent      op.Opt[string]          `json:"agent,omitzero"`
-	Model      op.Opt[chat.ModelRef]   `json:"model,omitzero"`
-	Metadata   op.Opt[json.RawMessage] `json:"metadata,omitzero" doc:"Replaces the metadata; null removes it."`
+	Title      *string                `json:"title,omitempty" minLength:"1" maxLength:"1000"`
+	Archived   op.Opt[int64]          `json:"archived,omitzero" doc:"When the session was archived, in milliseconds since the epoch; null or 0 brings it back."`
+	Permission op.Opt[[]rule.Rule]    `json:"permission,omitzero" doc:"Replaces the session's own rules; null removes them."`
+	Agent      op.Opt[string]         `json:"agent,omitzero"`
+	Model      op.Opt[chat.ModelRef]  `json:"model,omitzero"`
+	Metadata   op.Opt[map[string]any] `json:"metadata,omitzero" doc:"Replaces the metadata; null removes it."`
 }
 
 // SessionUpdate changes a session's title, archival state or metadata.
@@ -217,10 +219,11 @@ var SessionUpdate = op.New(op.Spec{
 		change.Permission = &in.Permission.Value
 	}
 	if in.Metadata.Set {
-		if err := checkObject(in.Metadata.Value); err != nil {
+		metadata, err := encodeMetadata(in.Metadata.Value)
+		if err != nil {
 			return session.Session{}, err
 		}
-		change.Metadata = &in.Metadata.Value
+		change.Metadata = &metadata
 	}
 	if in.Agent.Set {
 		change.Agent = &in.Agent.Value

@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/fs"
 	"github.com/switchyard-dev/switchyard/project"
 	"github.com/switchyard-dev/switchyard/provider"
 	"github.com/switchyard-dev/switchyard/tool"
@@ -43,6 +44,8 @@ type Factory func(c event.Context, place project.Place) (*Parts, error)
 type Parts struct {
 	// Env reaches files and processes below the root of containment.
 	Env env.Environment
+	// FS serves the files of the context's directory.
+	FS *fs.Service
 	// Outputs keeps whole tool outputs.
 	Outputs tool.OutputStore
 
@@ -65,12 +68,16 @@ func (b Build) Parts(c event.Context, place project.Place) (*Parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	files, err := e.Open(c.Directory)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
 	return &Parts{
-		Env: e, Outputs: b.Outputs, location: c, place: place, loader: b.Loader, models: b.Models,
+		Env: e, FS: fs.New(files, c.Directory), Outputs: b.Outputs, location: c, place: place, loader: b.Loader, models: b.Models,
 	}, nil
 }
 
-func (p *Parts) close() error { return errors.Join(p.Env.Close()) }
+func (p *Parts) close() error { return errors.Join(p.FS.Close(), p.Env.Close()) }
 
 // Config reads the configuration of the directory as it is now.
 func (p *Parts) Config(ctx context.Context) (*config.Resolved, error) {

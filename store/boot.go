@@ -73,11 +73,7 @@ func readEpoch(ctx context.Context, r Reader) (uint32, error) {
 }
 
 func readGaps(ctx context.Context, r Reader) ([]Gap, error) {
-	oldest, err := r.EventOldest(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := r.BootList(ctx, db.BootListParams{Oldest: oldest})
+	rows, err := r.BootList(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ const (
 type lite struct {
 	writer  *sql.DB
 	conn    *sql.Conn
+	level   string // what the writer goroutine set synchronous to
 	readers *sql.DB
 	lock    *os.File
 	relaxed bool
@@ -202,14 +203,17 @@ func (l *lite) commit(ctx context.Context, batch []*liteJob) {
 // begin sets how durable the commit will be, by the member that asks for most,
 // and takes the file's write lock.
 func (l *lite) begin(ctx context.Context, batch []*liteJob) error {
-	sync := "PRAGMA synchronous=NORMAL"
+	level := "NORMAL"
 	for _, job := range batch {
 		if job.level == Durable && !l.relaxed {
-			sync = "PRAGMA synchronous=FULL"
+			level = "FULL"
 		}
 	}
-	if err := l.exec(ctx, sync); err != nil {
-		return err
+	if level != l.level {
+		if err := l.exec(ctx, "PRAGMA synchronous="+level); err != nil {
+			return err
+		}
+		l.level = level
 	}
 	for began := time.Now(); ; {
 		err := l.exec(ctx, "BEGIN IMMEDIATE") // waits for the busy_timeout

@@ -67,8 +67,8 @@ func run(t *testing.T, handle *sql.DB, statement string) {
 const (
 	liteSchema  = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name"
 	pgSchema    = `SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, collation_name) FROM information_schema.columns WHERE table_schema = 'public' UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' UNION ALL SELECT conrelid::regclass || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace ORDER BY 1`
-	liteColumns = "SELECT m.name || '.' || c.name || c.\"notnull\" FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'goose%' AND m.name NOT LIKE 'sqlite%' ORDER BY 1"
-	pgColumns   = `SELECT table_name || '.' || column_name || CASE is_nullable WHEN 'NO' THEN 1 ELSE 0 END FROM information_schema.columns WHERE table_schema = 'public' AND table_name NOT LIKE 'goose%' ORDER BY 1 COLLATE "C"`
+	liteColumns = "SELECT m.name || '.' || c.name || c.\"notnull\" FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'goose%' AND m.name NOT LIKE 'sqlite%'"
+	pgColumns   = `SELECT table_name || '.' || column_name || CASE is_nullable WHEN 'NO' THEN 1 ELSE 0 END FROM information_schema.columns WHERE table_schema = 'public' AND table_name NOT LIKE 'goose%'`
 )
 
 func schema(t *testing.T, b *bundle, handle *sql.DB) []string {
@@ -123,6 +123,8 @@ func TestBothEnginesHaveTheSameColumns(t *testing.T) {
 	pg := setupPostgres(t, store.Config{})
 	lite := setupLite(t, store.Config{})
 	a, b := column(t, plain(t, lite.url, true), liteColumns), column(t, plain(t, pg.url, false), pgColumns)
+	slices.Sort(a)
+	slices.Sort(b)
 	if !slices.Equal(a, b) || len(a) < 50 {
 		t.Errorf("sqlite: %v\npostgres: %v", a, b)
 	}

@@ -103,11 +103,22 @@ func (p *postgres) begin(ctx context.Context, level Level) (pgx.Tx, error) {
 	if level == Relaxed || p.relaxed {
 		query = "BEGIN; SET LOCAL synchronous_commit = off"
 	}
-	tx, err := p.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: query})
-	if err != nil && p.closed.Load() {
-		return nil, errClosed()
+	var err error
+	for range pgConns {
+		var tx pgx.Tx
+		if tx, err = p.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: query}); err == nil {
+			return tx, nil
+		}
+		if p.closed.Load() {
+			return nil, errClosed()
+		}
+		if _, ok := errors.AsType[*pgconn.ConnectError](err); ok || ctx.Err() != nil {
+			break
+		}
+		// A connection of before the server started anew: it is thrown away, and
+		// the others may be no better.
 	}
-	return tx, err
+	return nil, errors.Join(errLost, err)
 }
 
 func (p *postgres) once(ctx context.Context, level Level, fn func(context.Context, *Tx) error) ([]Event, error) {

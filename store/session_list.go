@@ -119,7 +119,9 @@ func (r Reader) sessionQuery(f SessionFilter) *sessionQuery {
 		q.where("(path = " + q.arg(p) + " OR (path > " + q.arg(p+"/") + " AND path < " + q.arg(p+"0") + "))")
 	}
 	if f.Roots {
-		q.where("parent_id IS NULL")
+		// So that the index by parent is not taken, which holds all roots of the
+		// server and not the columns of the order.
+		q.where("COALESCE(parent_id, '') = ''")
 	}
 	switch f.Archived {
 	case ArchivedExclude:

@@ -73,21 +73,22 @@ func trouble(err error) fault.Code {
 	if err == nil {
 		return ""
 	}
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
+	if lite, ok := errors.AsType[*sqlite.Error](err); ok {
 		return liteTrouble(lite.Code())
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pgTrouble(pg.Code)
+	lost := errors.Is(err, errLost) || errors.Is(err, errSilent)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if code := pgTrouble(pg.Code); code != "" || !lost {
+			return code
+		}
 	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok || errors.Is(err, errLost) || errors.Is(err, errSilent) {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok || lost {
 		return fault.StoreUnavailable
 	}
 	if ended(err) {
 		return ""
 	}
-	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, sql.ErrConnDone) || pgconn.SafeToRetry(err) {
+	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, sql.ErrConnDone) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.SafeToRetry(err) {
 		return fault.StoreUnavailable
 	}
 	return ""

@@ -22,6 +22,7 @@ var bashDoc string
 const (
 	defaultTimeout = 120000   // ms
 	maxCommand     = 64 << 10 // bytes
+	maxTitle       = 100      // bytes
 )
 
 var errTimeout = errors.New("the command took too long")
@@ -216,11 +217,11 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 
 func firstLine(s string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	if n := output.RuneStart(line, 100); n < len(line) && n > 0 && len(line) > 100 {
-		return line[:n] + "…"
-	}
-	if rest != "" {
-		line += " …"
+	switch {
+	case len(line) > maxTitle:
+		return line[:output.RuneStart(line, maxTitle)] + "…"
+	case rest != "":
+		return line + " …"
 	}
 	return line
 }

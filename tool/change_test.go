@@ -127,7 +127,8 @@ func TestEdit(t *testing.T) {
 	contains(t, b.refused(fault.ValidationFailed, "edit", in{"path": "a.go", "oldString": "return 1", "newString": "return 2"}), "found 2 times (lines 2, 6)")
 	contains(t, b.refused(fault.ValidationFailed, "edit", in{"path": "a.go", "oldString": "return 9", "newString": "x"}), "was not found")
 	b.refused(fault.FileNotFound, "edit", in{"path": "b.go", "oldString": "a", "newString": "b"})
-	b.refused(fault.NotAFile, "edit", in{"path": ".", "oldString": "a", "newString": "b"})
+	b.file("dir/x", "")
+	b.refused(fault.NotAFile, "edit", in{"path": "dir", "oldString": "a", "newString": "b"})
 	res := b.must("edit", in{"file_path": "a.go", "old_string": "a() {\n\treturn 1", "new_string": "a() {\n\treturn 2"})
 	if got := b.content("a.go"); got != "func a() {\n\treturn 2\n}\n\nfunc b() {\n\treturn 1\n}\n" {
 		t.Errorf("%q", got)

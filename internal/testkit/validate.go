@@ -132,8 +132,8 @@ func (c *Contract) examine(r *http.Request, res *http.Response, undocumented boo
 	if documented == nil {
 		return []string{"the status is not documented"}
 	}
-	if r.Method == http.MethodHead || res.Header.Get("Content-Encoding") != "" {
-		return nil
+	if r.Method == http.MethodHead || res.StatusCode == http.StatusPartialContent || res.Header.Get("Content-Encoding") != "" {
+		return nil // There is no body to look at, or not all of it.
 	}
 	mediaType, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if streamed := mediaType == "text/event-stream" || mediaType == "application/x-ndjson"; streamed {
@@ -160,6 +160,9 @@ func (c *Contract) examine(r *http.Request, res *http.Response, undocumented boo
 
 // find gives the operation of a request, nil for none.
 func (c *Contract) find(r *http.Request) *v3.Operation {
+	if strings.Contains(r.URL.Path, "//") {
+		return nil // The library would take it for the path with one slash.
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	item, _, _ := paths.FindPath(r, c.model, nil)

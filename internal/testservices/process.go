@@ -13,6 +13,10 @@ import (
 // grace is what a process gets to end by itself before it is killed.
 const grace = 10 * time.Second
 
+// outputDelay is how long a command's output may stay open after its end, held by
+// children that it left behind.
+const outputDelay = time.Second
+
 // process is a child that leads its own process group, so that a signal from the
 // terminal comes to us alone and we decide who ends first.
 type process struct {
@@ -61,7 +65,7 @@ func (p *process) signal(s syscall.Signal) {
 func runCommand(ctx context.Context, command, env []string, out io.Writer) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the caller's own command; ctx ends its whole group below
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, os.Stderr
-	cmd.WaitDelay = grace
+	cmd.WaitDelay = outputDelay
 	p, err := start(cmd)
 	if err != nil {
 		return 1, err

@@ -84,7 +84,7 @@ func (b *builder) content(d op.Description, form op.Output) map[string]*huma.Med
 			produced = []string{op.TypeBytes}
 		}
 		for _, t := range produced {
-			content[t] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+			content[t] = &huma.MediaType{Schema: rawSchema(t)}
 		}
 	case op.ShapeStream:
 		content[op.TypeStream] = &huma.MediaType{Schema: b.data(d, form)}
@@ -92,6 +92,17 @@ func (b *builder) content(d op.Description, form op.Output) map[string]*huma.Med
 		content[op.TypeLines] = &huma.MediaType{Schema: b.data(d, form)}
 	}
 	return content
+}
+
+// rawSchema is the schema of bytes of a media type.
+func rawSchema(mediaType string) *huma.Schema {
+	switch {
+	case mediaType == op.TypeJSON:
+		return &huma.Schema{}
+	case strings.HasPrefix(mediaType, "text/"):
+		return &huma.Schema{Type: huma.TypeString}
+	}
+	return &huma.Schema{Type: huma.TypeString, Format: "binary"}
 }
 
 // data is the schema of what an output holds.

@@ -14,10 +14,6 @@ type BootInsertParams struct {
 	Started int64
 }
 
-type BootListParams struct {
-	Oldest int64
-}
-
 type CounterNextParams struct {
 	Name string
 }

@@ -12,7 +12,7 @@ import (
 type Querier interface {
 	BootInsert(ctx context.Context, arg BootInsertParams) error
 	BootLast(ctx context.Context) (int64, error)
-	BootList(ctx context.Context, arg BootListParams) ([]Boot, error)
+	BootList(ctx context.Context) ([]Boot, error)
 	CounterNext(ctx context.Context, arg CounterNextParams) (int64, error)
 	EventAfter(ctx context.Context, arg EventAfterParams) ([]Event, error)
 	EventDeleteUpTo(ctx context.Context, arg EventDeleteUpToParams) (int64, error)

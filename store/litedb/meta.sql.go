@@ -37,11 +37,11 @@ func (q *Queries) BootLast(ctx context.Context) (int64, error) {
 }
 
 const bootList = `-- name: BootList :many
-SELECT number, gap_from, gap_to, owner, started FROM boot WHERE gap_to >= ?1 ORDER BY gap_from
+SELECT number, gap_from, gap_to, owner, started FROM boot ORDER BY gap_from
 `
 
-func (q *Queries) BootList(ctx context.Context, arg BootListParams) ([]Boot, error) {
-	rows, err := q.db.QueryContext(ctx, bootList, arg.Oldest)
+func (q *Queries) BootList(ctx context.Context) ([]Boot, error) {
+	rows, err := q.db.QueryContext(ctx, bootList)
 	if err != nil {
 		return nil, err
 	}

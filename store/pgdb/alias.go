@@ -9,7 +9,6 @@ import "github.com/switchyard-dev/switchyard/store/db"
 type (
 	Boot                      = db.Boot
 	BootInsertParams          = db.BootInsertParams
-	BootListParams            = db.BootListParams
 	Counter                   = db.Counter
 	CounterNextParams         = db.CounterNextParams
 	Event                     = db.Event

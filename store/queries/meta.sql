@@ -11,7 +11,7 @@ INSERT INTO boot (number, gap_from, gap_to, owner, started) VALUES (@number, @ga
 SELECT CAST(COALESCE(MAX(number), 0) AS bigint) AS number FROM boot;
 
 -- name: BootList :many
-SELECT * FROM boot WHERE gap_to >= @oldest ORDER BY gap_from;
+SELECT * FROM boot ORDER BY gap_from;
 
 -- name: CounterNext :one
 UPDATE counter SET value = value + 1 WHERE name = @name RETURNING value;

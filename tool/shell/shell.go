@@ -9,6 +9,7 @@ package shell
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -60,7 +61,10 @@ const (
 	maxNesting = 200 // of parentheses
 )
 
-var errNested = errors.New("nested too deeply")
+var (
+	errNested        = errors.New("nested too deeply")
+	continuedComment = regexp.MustCompile(`#[^\n]*\\\n`)
+)
 
 // Read reads text as it would run in the absolute directory dir. Bash and POSIX
 // shells take some texts differently; which one will run it is not known here,
@@ -92,13 +96,15 @@ type reader struct {
 func (r *reader) text(text string, at place) {
 	bash, bashErr := parse(text, syntax.LangBash)
 	posix, posixErr := parse(text, syntax.LangPOSIX)
+	if continuedComment.MatchString(text) {
+		// The parser takes the next line for a part of this one; shells do not.
+		r.hide("a comment that ends with a backslash")
+		r.pieces(text)
+	}
 	switch {
 	case bashErr != nil && posixErr != nil:
 		r.hide("text that cannot be read as shell")
-		r.veto(strings.TrimSpace(text))
-		for part := range strings.FieldsFuncSeq(text, separator) {
-			r.veto(strings.TrimSpace(part))
-		}
+		r.pieces(text)
 		return
 	case bashErr != nil || posixErr != nil:
 		r.hide("syntax that not every shell has")
@@ -107,6 +113,15 @@ func (r *reader) text(text string, at place) {
 		if f != nil {
 			r.list(f.Stmts, at)
 		}
+	}
+}
+
+// pieces notes everything that could be a command of a text that does not
+// parse.
+func (r *reader) pieces(text string) {
+	r.veto(strings.TrimSpace(text))
+	for part := range strings.FieldsFuncSeq(text, separator) {
+		r.veto(strings.TrimSpace(part))
 	}
 }
 

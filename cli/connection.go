@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/switchyard-dev/switchyard/access"
+)
+
+// probeTime bounds the question whether a server is alive.
+const probeTime = 2 * time.Second
+
+// connection says how the user wants the server to be found.
+type connection struct {
+	server, state, tokenFile string
+}
+
+func (c *connection) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.server, "server", "", "`URL` of the server (or set SWITCHYARD_URL; default: the one running here)")
+	f.StringVar(&c.state, "state", DefaultState(), "the server's state `directory`")
+	f.StringVar(&c.tokenFile, "token-file", "", "`file` that holds the token (or set SWITCHYARD_TOKEN)")
+}
+
+// errNoServer means that no server is named and none runs here.
+var errNoServer = errors.New("no server is running here: start one with `switchyard serve`, or name one with --server URL")
+
+// find gives a client of the server that is named, or else of the one that runs
+// here. Where there is none the error is errNoServer with the code of an
+// unreachable server.
+func (c *connection) find(ctx context.Context, cfg Config) (*client, error) {
+	base := cmp.Or(c.server, os.Getenv("SWITCHYARD_URL"))
+	if base != "" {
+		u, err := parseServer(base)
+		if err != nil {
+			return nil, err
+		}
+		token, err := c.token(isLoopback(u.Hostname()))
+		if err != nil {
+			return nil, err
+		}
+		return newClient(cfg, u.String(), token), nil
+	}
+	r, state, err := probe(ctx, c.state)
+	switch {
+	case err != nil:
+		return nil, err
+	case state == stateSilent:
+		return nil, exitf(exitUnreachable, "the server at %s (pid %d) does not answer", r.URL, r.PID)
+	case state != stateRunning:
+		return nil, &Exit{Code: exitUnreachable, Err: errNoServer}
+	}
+	token, err := c.token(true)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(cfg, r.URL, token), nil
+}
+
+func parseServer(base string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usagef("%q is not the URL of a server, such as http://127.0.0.1:%d", base, DefaultPort)
+	}
+	if u.User != nil {
+		return nil, usagef("give the token by --token-file or SWITCHYARD_TOKEN, not in the URL")
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}, nil
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// token gives the secret to show to the server; "" for none. The one in the
+// state directory opens the server of this machine: it is sent to no other.
+func (c *connection) token(here bool) (string, error) {
+	src := access.TokenSource{File: c.tokenFile, Env: os.Getenv("SWITCHYARD_TOKEN")}
+	if src.File == "" && src.Env == "" {
+		if !here {
+			return "", nil
+		}
+		src.StateDir = c.state
+		// Loading would make one, which is the server's business.
+		if _, err := os.Stat(filepath.Join(c.state, tokenFile)); errors.Is(err, iofs.ErrNotExist) {
+			return "", nil
+		}
+	}
+	t, err := access.LoadToken(src)
+	if err != nil {
+		return "", err
+	}
+	return t.Reveal(), nil
+}
+
+// tokenFile is the name of the file in the state directory that holds the token.
+const tokenFile = "token"
+
+// serverState says what is known of the server of a state directory.
+type serverState int
+
+const (
+	stateNone    serverState = iota // it left no runtime file
+	stateStale                      // its process is gone
+	stateSilent                     // its process lives, and does not answer
+	stateRunning                    // it answers
+)
+
+// probe looks for the server that runs with a state directory.
+func probe(ctx context.Context, state string) (Runtime, serverState, error) {
+	path := filepath.Join(state, RuntimeFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return Runtime{}, stateNone, nil
+	}
+	if err != nil {
+		return Runtime{}, stateNone, fmt.Errorf("looking for the server: %w", err)
+	}
+	var r Runtime
+	if json.Unmarshal(data, &r) != nil || r.PID <= 0 {
+		return Runtime{}, stateStale, nil
+	}
+	u, err := parseServer(r.URL)
+	if err != nil {
+		return Runtime{}, stateStale, nil
+	}
+	r.URL = reachable(u).String()
+	switch {
+	case !lives(r.PID):
+		return r, stateStale, nil
+	case !answers(ctx, r.URL):
+		return r, stateSilent, nil
+	}
+	return r, stateRunning, nil
+}
+
+// reachable turns the address that a server listens on into one to call it by:
+// "every interface" is no name that it answers to.
+func reachable(u *url.URL) *url.URL {
+	ip, err := netip.ParseAddr(u.Hostname())
+	if err != nil || !ip.IsUnspecified() {
+		return u
+	}
+	host := "127.0.0.1"
+	if ip.Is6() {
+		host = "::1"
+	}
+	out := *u
+	out.Host = net.JoinHostPort(host, u.Port())
+	return &out
+}
+
+// lives reports whether a process exists, also one of another user.
+func lives(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, iofs.ErrPermission)
+}
+
+func answers(ctx context.Context, base string) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/livez", nil)
+	if err != nil {
+		return false
+	}
+	res, err := newTransport().RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	_ = res.Body.Close()
+	return res.StatusCode == http.StatusOK
+}

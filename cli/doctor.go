@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/switchyard-dev/switchyard/access"
+	"github.com/switchyard-dev/switchyard/config"
+)
+
+// toolTime bounds the question for a program's version.
+const toolTime = 5 * time.Second
+
+// doctor looks at one thing after the other and tells what it finds.
+type doctor struct {
+	out    io.Writer
+	to     connection
+	cfg    Config
+	failed int
+}
+
+func doctorCommand(cfg Config) *cobra.Command {
+	d := &doctor{cfg: cfg}
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Find out what is wrong", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Find out what is wrong: the state directory, the token, the server or else its store, the\n" +
+			"configuration that applies to the working directory, and the programs that tools need.\n" +
+			"It only looks: nothing is repaired. A store in PostgreSQL is judged by its server alone.\n\n" +
+			"Each line begins with ok, warn or fail. Exit codes: 0 nothing failed, 1 something did.",
+		Example: "  switchyard doctor\n  switchyard doctor --state /var/lib/switchyard",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d.out = cmd.OutOrStdout()
+			return d.run(cmd.Context())
+		},
+	}
+	d.to.flags(cmd.Flags())
+	return cmd
+}
+
+func (d *doctor) run(ctx context.Context) error {
+	d.stateDirectory()
+	d.token()
+	d.server(ctx)
+	d.configuration(ctx)
+	d.program(ctx, "git", true, "version control needs it")
+	d.program(ctx, "bash", false, "the bash tool uses sh instead")
+	d.program(ctx, "rg", false, "agents may like to use it, the built-in grep does not")
+	if ctx.Err() != nil {
+		return interrupted()
+	}
+	if d.failed > 0 {
+		return exitf(exitFailed, "checks that failed: %d", d.failed)
+	}
+	return nil
+}
+
+func (d *doctor) say(level, what, format string, args ...any) {
+	if level == "fail" {
+		d.failed++
+	}
+	fmt.Fprintf(d.out, "%-4s  %s: %s\n", level, what, printable(fmt.Sprintf(format, args...)))
+}
+
+func (d *doctor) ok(what, format string, args ...any)   { d.say("ok", what, format, args...) }
+func (d *doctor) warn(what, format string, args ...any) { d.say("warn", what, format, args...) }
+func (d *doctor) fail(what, format string, args ...any) { d.say("fail", what, format, args...) }
+
+func (d *doctor) stateDirectory() {
+	const what = "state directory"
+	info, err := os.Stat(d.to.state)
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
+		d.ok(what, "%s is not there yet; the server makes it", d.to.state)
+	case err != nil:
+		d.fail(what, "%v", err)
+	case !info.IsDir():
+		d.fail(what, "%s is no directory", d.to.state)
+	case info.Mode().Perm()&0o022 != 0:
+		d.fail(what, "%s can be written by others (mode %o): chmod 700 it", d.to.state, info.Mode().Perm())
+	case info.Mode().Perm()&0o055 != 0:
+		d.warn(what, "%s can be read by others (mode %o): chmod 700 it", d.to.state, info.Mode().Perm())
+	default:
+		d.ok(what, "%s", d.to.state)
+	}
+}
+
+func (d *doctor) token() {
+	const what = "token"
+	if d.to.tokenFile != "" || os.Getenv("SWITCHYARD_TOKEN") != "" {
+		if _, err := access.LoadToken(access.TokenSource{File: d.to.tokenFile, Env: os.Getenv("SWITCHYARD_TOKEN")}); err != nil {
+			d.fail(what, "%v", err)
+			return
+		}
+		d.ok(what, "given by --token-file or SWITCHYARD_TOKEN")
+		return
+	}
+	path := filepath.Join(d.to.state, tokenFile)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
+		d.ok(what, "there is none yet; the server makes one")
+		return
+	case err != nil:
+		d.fail(what, "%v", err)
+		return
+	case info.Mode().Perm()&0o077 != 0:
+		d.fail(what, "%s can be read by others (mode %o): chmod 600 it, and make a new token where others use this machine", path, info.Mode().Perm())
+		return
+	}
+	if _, err := access.LoadToken(access.TokenSource{File: path}); err != nil {
+		d.fail(what, "%v", err)
+		return
+	}
+	d.ok(what, "%s", path)
+}
+
+// server asks the server how it is. Without one the store is looked at.
+func (d *doctor) server(ctx context.Context) {
+	const what = "server"
+	server, err := d.to.find(ctx, d.cfg)
+	if errors.Is(err, errNoServer) {
+		d.ok(what, "none is running here")
+		d.store(ctx)
+		return
+	}
+	if err != nil {
+		d.fail(what, "%v", err)
+		return
+	}
+	var h struct {
+		Status  string `json:"status"`
+		Version string `json:"version"`
+		Store   struct {
+			Engine string `json:"engine"`
+			Code   string `json:"code"`
+		} `json:"store"`
+	}
+	if err := server.call(ctx, "health.get", arguments{}, &h); err != nil {
+		d.fail(what, "%v", err)
+		return
+	}
+	switch {
+	case h.Version == "":
+		d.fail(what, "%s runs, and does not accept this token", server.base)
+	case h.Status != "ok":
+		d.fail(what, "%s is %s: the %s store says %s", server.base, h.Status, h.Store.Engine, h.Store.Code)
+	case h.Version != d.cfg.Version:
+		d.warn(what, "%s runs version %s, this program is %s", server.base, h.Version, d.cfg.Version)
+	default:
+		d.ok(what, "%s runs version %s with a %s store", server.base, h.Version, h.Store.Engine)
+	}
+}
+
+func (d *doctor) configuration(ctx context.Context) {
+	const what = "configuration"
+	list, err := configProblems(ctx, ".")
+	if err != nil {
+		d.fail(what, "%v", err)
+		return
+	}
+	for _, p := range list {
+		if p.Severity == config.SeverityError {
+			d.fail(what, "%s", p)
+			continue
+		}
+		d.warn(what, "%s", p)
+	}
+	if len(list) == 0 {
+		d.ok(what, "no mistakes found")
+	}
+}
+
+// program looks for a program and asks for its version.
+func (d *doctor) program(ctx context.Context, name string, needed bool, without string) {
+	path, err := exec.LookPath(name)
+	switch {
+	case err != nil && needed:
+		d.warn(name, "not found: %s", without)
+		return
+	case err != nil:
+		d.ok(name, "not found: %s", without)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		d.warn(name, "%s does not tell its version: %v", path, err)
+		return
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	d.ok(name, "%s (%s)", path, strings.TrimSpace(line))
+}

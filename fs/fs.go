@@ -1,0 +1,67 @@
+// Package fs serves the files of one directory to clients: reading, browsing,
+// searching names and contents. Everything goes through env.Files, so nothing
+// outside of the directory is ever opened.
+package fs
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/switchyard-dev/switchyard/env"
+	"github.com/switchyard-dev/switchyard/fault"
+)
+
+// Service reads below one directory. It is safe for concurrent use.
+type Service struct {
+	files env.Files
+	root  string
+}
+
+// New makes a Service over files whose root is the absolute directory root. The
+// Service closes them.
+func New(files env.Files, root string) *Service { return &Service{files: files, root: root} }
+
+// Close closes the files.
+func (s *Service) Close() error { return s.files.Close() }
+
+// PathName is a path as the API writes it. A name that is not UTF-8 has U+FFFD
+// in Path and its exact bytes in PathBytes.
+type PathName struct {
+	Path      string `json:"path" doc:"Slash path relative to the directory."`
+	PathBytes string `json:"pathBytes,omitempty" doc:"Base64 of the exact bytes, where they are not UTF-8."`
+}
+
+func nameOf(path string) PathName {
+	if utf8.ValidString(path) {
+		return PathName{Path: path}
+	}
+	return PathName{Path: strings.ToValidUTF8(path, "\ufffd"), PathBytes: base64.StdEncoding.EncodeToString([]byte(path))}
+}
+
+// In is a path as a client gives it: a text, or the base64 of its bytes.
+type In struct{ Path, Bytes string }
+
+// resolve gives the clean path relative to the directory.
+func (s *Service) resolve(in In) (string, error) {
+	path := in.Path
+	if in.Bytes != "" {
+		data, err := base64.StdEncoding.DecodeString(in.Bytes)
+		if err != nil {
+			return "", fault.New(fault.ValidationFailed, "pathBytes is not base64").At("query.pathBytes", "not base64")
+		}
+		path = string(data)
+	}
+	if path == "" {
+		path = "."
+	}
+	return s.files.Rel(path)
+}
+
+// absolute gives the absolute path of a relative one.
+func (s *Service) absolute(path string) string {
+	if path == "." {
+		return s.root
+	}
+	return strings.TrimSuffix(s.root, "/") + "/" + path
+}

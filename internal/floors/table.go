@@ -1,0 +1,58 @@
+package floors
+
+// Repository gives this repository's rules. The floors are explained in
+// ARCHITECTURE.md; a new package gets its line here.
+func Repository() Rules {
+	return Rules{
+		Module:     "github.com/switchyard-dev/switchyard",
+		Floors:     floorOf(),
+		Tools:      []string{"internal/gen", "internal/floors", "internal/testkit", "internal/testservices", "bench"},
+		Only:       owners(),
+		At:         []string{"runtime", "session", "agent"},
+		Exceptions: nil,
+	}
+}
+
+func floorOf() map[string]int {
+	floors := map[string]int{}
+	for floor, components := range [][]string{
+		{"id", "fault", "clock", "sse", "lifecycle"},
+		{"store", "chat", "rule", "env"},
+		{"event"},
+		{"config", "catalog", "auth", "access", "llm"},
+		{
+			"session", "project", "workspace", "vcs", "pty", "fs", "mcp", "lsp", "tool", "skill", "command",
+			"formatter", "permission", "question", "provider", "snapshot",
+		},
+		{"agent"},
+		{"runtime"},
+		{"op"},
+		{"operations"},
+		{"api", "cli", "compat/openheim", "compat/hermes", "compat/acp", "compat/opencode"},
+		{"app"},
+		{"cmd/switchyard"},
+	} {
+		for _, c := range components {
+			floors[c] = floor
+		}
+	}
+	return floors
+}
+
+// owners keeps each large dependency behind one door, so that it can be replaced
+// there, and each capability where it is guarded.
+func owners() map[string][]string {
+	return map[string][]string{
+		"github.com/oklog/ulid/v2":         {"id"},
+		"database/sql":                     {"store"},
+		"github.com/jackc/pgx/v5":          {"store"},
+		"modernc.org/sqlite":               {"store"},
+		"github.com/pressly/goose/v3":      {"store"},
+		"charm.land/fantasy":               {"llm"},
+		"charm.land/catwalk":               {"catalog"},
+		"github.com/danielgtaylor/huma/v2": {"op"},
+		"github.com/go-chi/chi/v5":         {"op", "api"},
+		"github.com/spf13/cobra":           {"cli"},
+		"os/exec":                          {"env", "pty", "cli"},
+	}
+}
