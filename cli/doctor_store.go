@@ -50,7 +50,7 @@ func (d *doctor) store(ctx context.Context) {
 	case found != "ok":
 		d.fail(what, "%s is damaged: %s", path, found)
 	default:
-		d.ok(what, "%s (%d KiB)", path, info.Size()>>10)
+		d.ok(what, "%s", path)
 	}
 }
 

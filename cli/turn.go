@@ -228,11 +228,13 @@ func (t *turn) ask(ctx context.Context, ev envelope) error {
 	if err := json.Unmarshal(ev.Payload, &p); err != nil {
 		return fmt.Errorf("reading %s: %w", ev.Type, err)
 	}
-	switch ev.Type {
-	case "permission.asked":
+	switch {
+	case t.interrupted:
+		return nil
+	case ev.Type == "permission.asked":
 		_, err := read(ev, func(r rule.Request) (bool, error) { return false, t.asks.add(ctx, &permissionDialog{request: r}) })
 		return err
-	case "question.asked":
+	case ev.Type == "question.asked":
 		_, err := read(ev, func(r question.Request) (bool, error) { return false, t.asks.add(ctx, &questionDialog{request: r}) })
 		return err
 	}

@@ -175,8 +175,7 @@ func TestEachStartSkipsNumbers(t *testing.T) {
 		b.reopen(store.Config{Owner: "two"})
 		second := b.db.Boot()
 		gap := store.Gap{From: first.Head + 3, To: first.Head + 2 + store.BootGap}
-		// The first gap lies below the oldest event: no cursor can be in it.
-		if second.Number != 2 || second.Epoch != first.Epoch || second.Head != gap.To || !slices.Equal(second.Gaps, []store.Gap{gap}) {
+		if second.Number != 2 || second.Epoch != first.Epoch || second.Head != gap.To || !slices.Equal(second.Gaps, append(first.Gaps, gap)) {
 			t.Errorf("second start: %+v, want a gap of %+v", second, gap)
 		}
 		b.write(add("b", 1))

@@ -31,8 +31,9 @@ type Rules struct {
 	// may import it or what is below it. Tests may import everything.
 	Only map[string][]string
 
-	// At are the components that may call event.At.
-	At []string
+	// At maps the components that may call event.At to where they know an event's
+	// origin from.
+	At map[string]string
 
 	Exceptions []Exception
 }
