@@ -139,6 +139,7 @@ func (a *App) open(ctx context.Context) error {
 	events.Version, events.Logger, events.Shared = a.config.Version, a.log, a.engineName() == "postgres"
 	a.bus = event.NewBus(ctx, events)
 	a.store.OnCommit(a.bus.Commit)
+	a.store.OnGap(a.bus.AddGap)
 	return a.serve(ctx, ids, owner, boot)
 }
 

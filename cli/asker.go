@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/question"
@@ -27,13 +28,13 @@ type dialog interface {
 	// else is rejected with the message.
 	settle(yes bool, message string)
 	// send sends the answer.
-	send(ctx context.Context, server *client) error
+	send(ctx context.Context, server *remote.Client) error
 }
 
 // asker brings the requests of a turn to the person at the terminal, one after
 // the other, or answers for a person that is not there. It is for one goroutine.
 type asker struct {
-	server *client
+	server *remote.Client
 	yes    bool
 	say    func(note string)
 	// open gives the terminal; it is called when the first request comes, since a
@@ -47,9 +48,9 @@ type asker struct {
 
 // pending adds the requests that wait already.
 func (a *asker) pending(ctx context.Context, ses id.Session) error {
-	args := arguments{values: map[string]any{"sessionID": ses}}
+	args := remote.Arguments{Values: map[string]any{"sessionID": ses}}
 	var permissions []rule.Request
-	if err := a.server.call(ctx, "permission.list", args, &permissions); err != nil {
+	if err := a.server.Call(ctx, "permission.list", args, &permissions); err != nil {
 		return err
 	}
 	for _, r := range permissions {
@@ -58,7 +59,7 @@ func (a *asker) pending(ctx context.Context, ses id.Session) error {
 		}
 	}
 	var questions []question.Request
-	if err := a.server.call(ctx, "question.list", args, &questions); err != nil {
+	if err := a.server.Call(ctx, "question.list", args, &questions); err != nil {
 		return err
 	}
 	for _, r := range questions {
@@ -140,7 +141,7 @@ func (a *asker) answer(ctx context.Context, line string, open bool) error {
 // send sends an answer. That somebody else was first is no error.
 func (a *asker) send(ctx context.Context, d dialog) error {
 	err := d.send(ctx, a.server)
-	switch codeOf(err) {
+	switch remote.CodeOf(err) {
 	case fault.AlreadyReplied, fault.PermissionNotFound, fault.QuestionNotFound:
 		a.say("somebody else has answered already")
 		return nil

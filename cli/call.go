@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/switchyard-dev/switchyard/cli/internal/jsonflag"
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/op"
 )
 
@@ -90,7 +92,7 @@ Server:
 // newCaller makes the tree of commands below call. Only operations that args name
 // get their flags.
 func newCaller(cfg Config, outer *cobra.Command, args []string) *cobra.Command {
-	var to connection
+	var to remote.Connection
 	var format string
 	var list bool
 	root := &cobra.Command{
@@ -110,7 +112,7 @@ func newCaller(cfg Config, outer *cobra.Command, args []string) *cobra.Command {
 		return unknownOperation(cmd, args[0])
 	}
 	root.Flags().BoolVar(&list, "list", false, "list the operations")
-	to.flags(root.PersistentFlags())
+	to.Flags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&format, "output", "", "one of "+strings.Join(formats(), ", ")+" (default: json on a terminal, raw elsewhere)")
 	complete(root, "output", formats())
 	for _, o := range cfg.Operations() {
@@ -137,9 +139,9 @@ func newCaller(cfg Config, outer *cobra.Command, args []string) *cobra.Command {
 func unknownOperation(root *cobra.Command, name string) error {
 	root.SuggestionsMinimumDistance = 3
 	if near := root.SuggestionsFor(name); len(near) > 0 {
-		return usagef("there is no operation %q: did you mean %s?", name, strings.Join(near, ", "))
+		return remote.Usagef("there is no operation %q: did you mean %s?", name, strings.Join(near, ", "))
 	}
-	return usagef("there is no operation %q: %s --list names them", name, root.CommandPath())
+	return remote.Usagef("there is no operation %q: %s --list names them", name, root.CommandPath())
 }
 
 func listOperations(w io.Writer, cfg Config) error {
@@ -154,7 +156,7 @@ func listOperations(w io.Writer, cfg Config) error {
 // call is the command of one operation.
 type call struct {
 	cfg    Config
-	to     *connection
+	to     *remote.Connection
 	format *string
 	op     op.Description
 
@@ -168,7 +170,7 @@ type call struct {
 func (c *call) takesContext() bool { return c.op.Kind == op.KindRequest && !c.op.Item }
 
 func (c *call) build(cmd *cobra.Command, stdin io.Reader) {
-	names := pathNames(c.op.Path)
+	names := remote.PathNames(c.op.Path)
 	cmd.Use = strings.TrimSpace(c.op.Name + " " + strings.ToUpper(brackets(names)))
 	cmd.Long = c.long()
 	cmd.Example = c.example(cmd.Root().Annotations[cobra.CommandDisplayNameAnnotation])
@@ -210,7 +212,7 @@ func (c *call) long() string {
 // nothing but what the path needs.
 func (c *call) example(path string) string {
 	line := "  " + path + " " + c.op.Name
-	for _, name := range pathNames(c.op.Path) {
+	for _, name := range remote.PathNames(c.op.Path) {
 		line += " " + strings.ToUpper(name)
 	}
 	if c.op.Example == nil {
@@ -225,57 +227,53 @@ func (c *call) example(path string) string {
 
 func (c *call) run(cmd *cobra.Command, args []string) error {
 	if f := *c.format; f != "" && !slices.Contains(formats(), f) {
-		return usagef("--output is one of %s", strings.Join(formats(), ", "))
+		return remote.Usagef("--output is one of %s", strings.Join(formats(), ", "))
 	}
 	a, err := c.arguments(cmd, args)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	server, err := c.to.find(ctx, c.cfg)
+	server, err := c.to.Find(ctx, c.cfg.program())
 	if err != nil {
 		return err
 	}
-	req, err := newRequest(ctx, server.base, c.op, a)
-	if err != nil {
-		return err
-	}
-	res, err := server.send(req)
+	res, err := server.Do(ctx, c.op, a)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
 	err = printAnswer(cmd.OutOrStdout(), res, *c.format)
 	if err != nil && ctx.Err() != nil {
-		return interrupted()
+		return remote.Interrupted()
 	}
 	return err
 }
 
 // arguments collects what was given on the command line.
-func (c *call) arguments(cmd *cobra.Command, args []string) (arguments, error) {
-	object, err := textOf(c.object, cmd.InOrStdin())
+func (c *call) arguments(cmd *cobra.Command, args []string) (remote.Arguments, error) {
+	object, err := jsonflag.TextOf(c.object, cmd.InOrStdin())
 	if err != nil {
-		return arguments{}, usagef("--json: %w", err)
+		return remote.Arguments{}, remote.Usagef("--json: %w", err)
 	}
 	values, err := c.input.given(object)
 	if err != nil {
-		return arguments{}, err
+		return remote.Arguments{}, err
 	}
-	names := pathNames(c.op.Path)
+	names := remote.PathNames(c.op.Path)
 	for i, arg := range args {
 		if _, both := values[names[i]]; both {
-			return arguments{}, usagef("%s is given twice: as an argument and as a flag", names[i])
+			return remote.Arguments{}, remote.Usagef("%s is given twice: as an argument and as a flag", names[i])
 		}
 		values[names[i]] = arg
 	}
-	a := arguments{values: values, workspace: c.workspace}
+	a := remote.Arguments{Values: values, Workspace: c.workspace}
 	if !c.takesContext() {
 		return a, nil
 	}
 	_, keys := values["context"]
 	elsewhere := c.workspace != "" || c.op.Many && keys
-	a.directories, err = directories(c.directories, elsewhere)
+	a.Directories, err = directories(c.directories, elsewhere)
 	return a, err
 }
 

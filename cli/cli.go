@@ -5,28 +5,33 @@ package cli
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/op"
 )
 
 // DefaultPort is where the server listens unless told otherwise.
-const DefaultPort = 4700
+const DefaultPort = remote.DefaultPort
 
 // RuntimeFile is the name of the file in the state directory that tells where
 // the running server is.
-const RuntimeFile = "runtime.json"
+const RuntimeFile = remote.RuntimeFile
 
 // Runtime is the content of RuntimeFile, and the line that serve prints for
 // --port 0.
-type Runtime struct {
-	URL     string `json:"url"`
-	PID     int    `json:"pid"`
-	Version string `json:"version"`
-}
+type Runtime = remote.Runtime
+
+// Exit is an error with an exit code of its own.
+type Exit = remote.Exit
+
+// DefaultState is the directory of what the server keeps: SWITCHYARD_STATE,
+// else below XDG_STATE_HOME, else below the home directory.
+func DefaultState() string { return remote.DefaultState() }
+
+// ExitCode gives the exit code of an error: its own, else 1.
+func ExitCode(err error) int { return remote.ExitCode(err) }
 
 // Config gives the commands what they need of the program.
 type Config struct {
@@ -37,20 +42,8 @@ type Config struct {
 	Embedded func(ctx context.Context, state string) (url, token string, stop func() error, err error)
 }
 
-// DefaultState is the directory of what the server keeps: SWITCHYARD_STATE,
-// else below XDG_STATE_HOME, else below the home directory.
-func DefaultState() string {
-	if dir := os.Getenv("SWITCHYARD_STATE"); dir != "" {
-		return dir
-	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "switchyard")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = os.TempDir()
-	}
-	return filepath.Join(home, ".local", "state", "switchyard")
+func (c Config) program() remote.Program {
+	return remote.Program{Version: c.Version, Operations: c.Operations}
 }
 
 // Commands gives the client commands.
@@ -62,4 +55,27 @@ func Commands(c Config) []*cobra.Command {
 		strict(cmd)
 	}
 	return list
+}
+
+// exitHelp documents the exit codes in the help of commands that talk to a server.
+const exitHelp = "Exit codes: 0 done, 1 the server refused or failed, 2 wrong usage, 3 no server\n" +
+	"to be reached, 130 interrupted."
+
+// strict makes wrong flags and arguments of a command, and of those below it,
+// errors of usage.
+func strict(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return remote.Usagef("%w; see %s --help", err, c.CommandPath())
+	})
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return remote.Usagef("%w; see %s --help", err, c.CommandPath())
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		strict(sub)
+	}
 }

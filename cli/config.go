@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/config"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/project"
@@ -38,7 +39,7 @@ func configCheckCommand() *cobra.Command {
 		Example: "  switchyard config check\n  switchyard config check switchyard.json\n  switchyard config check --directory ~/src/app",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && cmd.Flags().Changed("directory") {
-				return usagef("a path and --directory exclude each other")
+				return remote.Usagef("a path and --directory exclude each other")
 			}
 			if len(args) == 1 {
 				directory = args[0]
@@ -89,7 +90,7 @@ func tellProblems(w io.Writer, list []config.Problem) error {
 	}
 	switch {
 	case failures > 0:
-		return exitf(exitFailed, "errors in the configuration: %d", failures)
+		return remote.Exitf(remote.ExitFailed, "errors in the configuration: %d", failures)
 	case len(list) == 0:
 		fmt.Fprintln(w, "no mistakes found")
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/rule"
 )
@@ -78,12 +79,12 @@ func (d *permissionDialog) settle(yes bool, message string) {
 	}
 }
 
-func (d *permissionDialog) send(ctx context.Context, server *client) error {
+func (d *permissionDialog) send(ctx context.Context, server *remote.Client) error {
 	values := map[string]any{"permissionID": d.request.ID, "response": d.response}
 	if d.message != "" {
 		values["message"] = d.message
 	}
-	return server.call(ctx, "permission.reply", arguments{values: values}, nil)
+	return server.Call(ctx, "permission.reply", remote.Arguments{Values: values}, nil)
 }
 
 // questionDialog asks the questions of the agent in their order.
@@ -165,14 +166,14 @@ func choices(q question.Question, line string) ([]string, bool) {
 // settle rejects: a question cannot be answered by yes.
 func (d *questionDialog) settle(_ bool, message string) { d.rejected, d.message = true, message }
 
-func (d *questionDialog) send(ctx context.Context, server *client) error {
+func (d *questionDialog) send(ctx context.Context, server *remote.Client) error {
 	values := map[string]any{"questionID": d.request.ID}
 	if !d.rejected {
 		values["response"] = question.Response{Answers: d.answers}
-		return server.call(ctx, "question.reply", arguments{values: values}, nil)
+		return server.Call(ctx, "question.reply", remote.Arguments{Values: values}, nil)
 	}
 	if d.message != "" {
 		values["message"] = d.message
 	}
-	return server.call(ctx, "question.reject", arguments{values: values}, nil)
+	return server.Call(ctx, "question.reject", remote.Arguments{Values: values}, nil)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/switchyard-dev/switchyard/access"
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/config"
 )
 
@@ -24,7 +25,7 @@ const toolTime = 5 * time.Second
 // doctor looks at one thing after the other and tells what it finds.
 type doctor struct {
 	out    io.Writer
-	to     connection
+	to     remote.Connection
 	cfg    Config
 	failed int
 }
@@ -43,7 +44,7 @@ func doctorCommand(cfg Config) *cobra.Command {
 			return d.run(cmd.Context())
 		},
 	}
-	d.to.flags(cmd.Flags())
+	d.to.Flags(cmd.Flags())
 	return cmd
 }
 
@@ -56,10 +57,10 @@ func (d *doctor) run(ctx context.Context) error {
 	d.program(ctx, "bash", false, "the bash tool uses sh instead")
 	d.program(ctx, "rg", false, "agents may like to use it, the built-in grep does not")
 	if ctx.Err() != nil {
-		return interrupted()
+		return remote.Interrupted()
 	}
 	if d.failed > 0 {
-		return exitf(exitFailed, "checks that failed: %d", d.failed)
+		return remote.Exitf(remote.ExitFailed, "checks that failed: %d", d.failed)
 	}
 	return nil
 }
@@ -77,34 +78,34 @@ func (d *doctor) fail(what, format string, args ...any) { d.say("fail", what, fo
 
 func (d *doctor) stateDirectory() {
 	const what = "state directory"
-	info, err := os.Stat(d.to.state)
+	info, err := os.Stat(d.to.State)
 	switch {
 	case errors.Is(err, iofs.ErrNotExist):
-		d.ok(what, "%s is not there yet; the server makes it", d.to.state)
+		d.ok(what, "%s is not there yet; the server makes it", d.to.State)
 	case err != nil:
 		d.fail(what, "%v", err)
 	case !info.IsDir():
-		d.fail(what, "%s is no directory", d.to.state)
+		d.fail(what, "%s is no directory", d.to.State)
 	case info.Mode().Perm()&0o022 != 0:
-		d.fail(what, "%s can be written by others (mode %o): chmod 700 it", d.to.state, info.Mode().Perm())
+		d.fail(what, "%s can be written by others (mode %o): chmod 700 it", d.to.State, info.Mode().Perm())
 	case info.Mode().Perm()&0o055 != 0:
-		d.warn(what, "%s can be read by others (mode %o): chmod 700 it", d.to.state, info.Mode().Perm())
+		d.warn(what, "%s can be read by others (mode %o): chmod 700 it", d.to.State, info.Mode().Perm())
 	default:
-		d.ok(what, "%s", d.to.state)
+		d.ok(what, "%s", d.to.State)
 	}
 }
 
 func (d *doctor) token() {
 	const what = "token"
-	if d.to.tokenFile != "" || os.Getenv("SWITCHYARD_TOKEN") != "" {
-		if _, err := access.LoadToken(access.TokenSource{File: d.to.tokenFile, Env: os.Getenv("SWITCHYARD_TOKEN")}); err != nil {
+	if d.to.TokenFile != "" || os.Getenv("SWITCHYARD_TOKEN") != "" {
+		if _, err := access.LoadToken(access.TokenSource{File: d.to.TokenFile, Env: os.Getenv("SWITCHYARD_TOKEN")}); err != nil {
 			d.fail(what, "%v", err)
 			return
 		}
 		d.ok(what, "given by --token-file or SWITCHYARD_TOKEN")
 		return
 	}
-	path := filepath.Join(d.to.state, tokenFile)
+	path := filepath.Join(d.to.State, remote.TokenFile)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, iofs.ErrNotExist):
@@ -127,8 +128,8 @@ func (d *doctor) token() {
 // server asks the server how it is. Without one the store is looked at.
 func (d *doctor) server(ctx context.Context) {
 	const what = "server"
-	server, err := d.to.find(ctx, d.cfg)
-	if errors.Is(err, errNoServer) {
+	server, err := d.to.Find(ctx, d.cfg.program())
+	if errors.Is(err, remote.ErrNoServer) {
 		d.ok(what, "none is running here")
 		d.store(ctx)
 		return
@@ -145,19 +146,19 @@ func (d *doctor) server(ctx context.Context) {
 			Code   string `json:"code"`
 		} `json:"store"`
 	}
-	if err := server.call(ctx, "health.get", arguments{}, &h); err != nil {
+	if err := server.Call(ctx, "health.get", remote.Arguments{}, &h); err != nil {
 		d.fail(what, "%v", err)
 		return
 	}
 	switch {
 	case h.Version == "":
-		d.fail(what, "%s runs, and does not accept this token", server.base)
+		d.fail(what, "%s runs, and does not accept this token", server.Base())
 	case h.Status != "ok":
-		d.fail(what, "%s is %s: the %s store says %s", server.base, h.Status, h.Store.Engine, h.Store.Code)
+		d.fail(what, "%s is %s: the %s store says %s", server.Base(), h.Status, h.Store.Engine, h.Store.Code)
 	case h.Version != d.cfg.Version:
-		d.warn(what, "%s runs version %s, this program is %s", server.base, h.Version, d.cfg.Version)
+		d.warn(what, "%s runs version %s, this program is %s", server.Base(), h.Version, d.cfg.Version)
 	default:
-		d.ok(what, "%s runs version %s with a %s store", server.base, h.Version, h.Store.Engine)
+		d.ok(what, "%s runs version %s with a %s store", server.Base(), h.Version, h.Store.Engine)
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 // only.
 func (d *doctor) store(ctx context.Context) {
 	const what = "store"
-	path := filepath.Join(d.to.state, storeName)
+	path := filepath.Join(d.to.State, storeName)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, iofs.ErrNotExist):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/event"
 )
 
@@ -18,7 +19,7 @@ type envelope = event.Envelope[json.RawMessage]
 
 // eventsFlags are the flags of events as they were given.
 type eventsFlags struct {
-	to                                      connection
+	to                                      remote.Connection
 	directories                             []string
 	workspace, scope, session, types, after string
 	asJSON                                  bool
@@ -36,7 +37,7 @@ func eventsCommand(cfg Config) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, cfg) },
 	}
 	flags := cmd.Flags()
-	f.to.flags(flags)
+	f.to.Flags(flags)
 	flags.StringArrayVar(&f.directories, "directory", nil, "`directory` to follow (default: the working directory); may repeat")
 	flags.StringVar(&f.workspace, "workspace", "", "workspace to follow, by its `id`")
 	flags.StringVar(&f.scope, "scope", "", "server follows every directory, context (the default) those that are named")
@@ -57,32 +58,32 @@ func (f *eventsFlags) run(cmd *cobra.Command, cfg Config) error {
 		return err
 	}
 	ctx := cmd.Context()
-	server, err := f.to.find(ctx, cfg)
+	server, err := f.to.Find(ctx, cfg.program())
 	if err != nil {
 		return err
 	}
 	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	follow := follower{client: server, filter: filter, lost: func(err error, wait time.Duration) {
+	follow := remote.Follower{Client: server, Filter: filter, Lost: func(err error, wait time.Duration) {
 		fmt.Fprintf(notes, "%s; again in %s\n", oneLine(err.Error()), wait.Round(time.Millisecond))
 	}}
-	return follow.follow(ctx, func(e frame) error {
+	return follow.Follow(ctx, func(e remote.Frame) error {
 		if f.asJSON {
-			_, err := fmt.Fprintln(out, e.data)
+			_, err := fmt.Fprintln(out, e.Data)
 			return err
 		}
-		return printEvent(out, e.data)
+		return printEvent(out, e.Data)
 	})
 }
 
-func (f *eventsFlags) filter() (arguments, error) {
-	a := arguments{values: map[string]any{}, workspace: f.workspace}
+func (f *eventsFlags) filter() (remote.Arguments, error) {
+	a := remote.Arguments{Values: map[string]any{}, Workspace: f.workspace}
 	for name, value := range map[string]string{"scope": f.scope, "session": f.session, "types": f.types, "after": f.after} {
 		if value != "" {
-			a.values[name] = value
+			a.Values[name] = value
 		}
 	}
 	var err error
-	a.directories, err = directories(f.directories, f.workspace != "" || f.session != "" || f.scope == "server")
+	a.Directories, err = directories(f.directories, f.workspace != "" || f.session != "" || f.scope == "server")
 	return a, err
 }
 

@@ -13,14 +13,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/switchyard-dev/switchyard/cli/internal/jsonflag"
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/op"
 	"github.com/switchyard-dev/switchyard/op/schema"
 )
 
 // inputFlags are the flags of an operation's input.
 type inputFlags struct {
-	values map[string]*inputValue // by member of the input
-	names  map[string]string      // flag to member
+	values map[string]*jsonflag.Value // by member of the input
+	names  map[string]string          // flag to member
 	set    *pflag.FlagSet
 }
 
@@ -29,20 +31,20 @@ type inputFlags struct {
 // "text" for "prompt.text"). A member with the name of a flag that is there
 // already gets "input-" before it.
 func addInput(cmd *cobra.Command, d op.Description, stdin io.Reader) *inputFlags {
-	in := &inputFlags{values: map[string]*inputValue{}, names: map[string]string{}, set: cmd.Flags()}
+	in := &inputFlags{values: map[string]*jsonflag.Value{}, names: map[string]string{}, set: cmd.Flags()}
 	taken := func(name string) bool { return cmd.Flag(name) != nil }
 	fields := d.Fields()
-	for _, name := range pathNames(d.Path) {
+	for _, name := range remote.PathNames(d.Path) {
 		if !slices.ContainsFunc(fields, func(f op.Field) bool { return f.Name == name }) {
-			in.add(cmd, op.Field{Name: name, Type: huma.TypeString, Required: true}, &inputValue{kind: huma.TypeString}, taken)
+			in.add(cmd, op.Field{Name: name, Type: huma.TypeString, Required: true}, &jsonflag.Value{Kind: huma.TypeString}, taken)
 		}
 	}
 	for _, f := range fields {
-		v := &inputValue{kind: f.Type, stdin: stdin}
+		v := &jsonflag.Value{Kind: f.Type, Stdin: stdin}
 		if f.Type == huma.TypeArray {
-			v.kind, v.list = f.Items, true
-			if !scalar(v.kind) {
-				v.kind = huma.TypeObject
+			v.Kind, v.List = f.Items, true
+			if !jsonflag.Scalar(v.Kind) {
+				v.Kind = huma.TypeObject
 			}
 		}
 		in.add(cmd, f, v, taken)
@@ -50,19 +52,15 @@ func addInput(cmd *cobra.Command, d op.Description, stdin io.Reader) *inputFlags
 	for _, name := range slices.Sorted(maps.Keys(d.Aliases)) {
 		f, v, ok := shortcut(d, name)
 		if ok && in.values[name] == nil {
-			v.stdin = stdin
+			v.Stdin = stdin
 			in.add(cmd, f, v, taken)
 		}
 	}
 	return in
 }
 
-func scalar(kind string) bool {
-	return kind == huma.TypeString || kind == huma.TypeInteger || kind == huma.TypeNumber || kind == huma.TypeBoolean
-}
-
 // shortcut describes an alias that stands for a nested member.
-func shortcut(d op.Description, name string) (op.Field, *inputValue, bool) {
+func shortcut(d op.Description, name string) (op.Field, *jsonflag.Value, bool) {
 	target := d.Aliases[name]
 	first, rest, nested := strings.Cut(target, ".")
 	if !nested || strings.ContainsAny(name, ".*") {
@@ -72,11 +70,11 @@ func shortcut(d op.Description, name string) (op.Field, *inputValue, bool) {
 	if i < 0 {
 		return op.Field{}, nil, false
 	}
-	v := &inputValue{kind: huma.TypeObject}
+	v := &jsonflag.Value{Kind: huma.TypeObject}
 	if t, ok := memberOf(d.Inputs[i].Field.Type, rest); ok {
-		v.kind, v.list = kindOf(t)
+		v.Kind, v.List = jsonflag.KindOf(t)
 	}
-	return op.Field{Name: name, Type: v.kind, Doc: "Short for " + target + "."}, v, true
+	return op.Field{Name: name, Type: v.Kind, Doc: "Short for " + target + "."}, v, true
 }
 
 // memberOf gives the type of a member inside of an object, by its dotted path.
@@ -95,7 +93,7 @@ func memberOf(t reflect.Type, path string) (reflect.Type, bool) {
 	return t, true
 }
 
-func (in *inputFlags) add(cmd *cobra.Command, f op.Field, v *inputValue, taken func(string) bool) {
+func (in *inputFlags) add(cmd *cobra.Command, f op.Field, v *jsonflag.Value, taken func(string) bool) {
 	name := f.Name
 	if taken(name) {
 		name = "input-" + name
@@ -103,11 +101,11 @@ func (in *inputFlags) add(cmd *cobra.Command, f op.Field, v *inputValue, taken f
 	in.values[f.Name], in.names[name] = v, f.Name
 	flag := in.set.VarPF(v, name, "", usageOf(f, v))
 	switch {
-	case v.kind == huma.TypeBoolean && !v.list:
+	case v.Kind == huma.TypeBoolean && !v.List:
 		flag.NoOptDefVal = "true"
 	case len(f.Enum) > 0:
 		complete(cmd, name, f.Enum)
-	case scalar(v.kind) && strings.HasSuffix(name, "ID"):
+	case jsonflag.Scalar(v.Kind) && strings.HasSuffix(name, "ID"):
 		complete(cmd, name, nil)
 	}
 }
@@ -120,18 +118,18 @@ func complete(cmd *cobra.Command, flag string, words []string) {
 	}
 }
 
-func usageOf(f op.Field, v *inputValue) string {
+func usageOf(f op.Field, v *jsonflag.Value) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSuffix(strings.ReplaceAll(f.Doc, "`", ""), "."))
 	if len(f.Enum) > 0 {
 		separate(&b)
 		b.WriteString("one of " + strings.Join(f.Enum, ", "))
 	}
-	if !scalar(v.kind) {
+	if !jsonflag.Scalar(v.Kind) {
 		separate(&b)
 		b.WriteString("`JSON` or @file")
 	}
-	if v.list {
+	if v.List {
 		separate(&b)
 		b.WriteString("may repeat")
 	}
@@ -172,7 +170,7 @@ func (in *inputFlags) given(object []byte) (map[string]any, error) {
 	if len(object) > 0 {
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal(object, &members); err != nil || members == nil {
-			return nil, usagef("--json needs one JSON object with the members of the input")
+			return nil, remote.Usagef("--json needs one JSON object with the members of the input")
 		}
 		for name, raw := range members {
 			values[name] = raw
@@ -180,7 +178,7 @@ func (in *inputFlags) given(object []byte) (map[string]any, error) {
 	}
 	in.set.Visit(func(f *pflag.Flag) {
 		if name, ok := in.names[f.Name]; ok {
-			values[name] = in.values[name].json()
+			values[name] = in.values[name].JSON()
 		}
 	})
 	return values, nil

@@ -47,7 +47,11 @@ func (m *machine) interrupted(t *testing.T) (events string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "run", "--json", "hang")
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, path, "run", "--json", "hang")
 	cmd.Dir, cmd.Env, cmd.Stderr = m.repo, m.env, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

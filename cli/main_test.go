@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,8 +25,19 @@ import (
 // patience bounds what a test waits for.
 const patience = 10 * time.Second
 
-// program is the binary that TestMain builds.
-var program string //nolint:gochecknoglobals // set once before the tests
+// scratch is the directory of the built program.
+var scratch string //nolint:gochecknoglobals // set once before the tests
+
+// program builds the program when a test first needs it and gives its path.
+var program = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // made once for all tests
+	path := filepath.Join(scratch, "switchyard")
+	build := exec.CommandContext(context.Background(), "go", "build", "-ldflags=-s -w", "-o", path, "./cmd/switchyard")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the program: %w\n%s", err, out)
+	}
+	return path, nil
+})
 
 func TestMain(m *testing.M) { os.Exit(test(m)) }
 
@@ -39,13 +51,7 @@ func test(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "switchyard")
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", program, "./cmd/switchyard")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the program: %v\n%s", err, out)
-		return 1
-	}
+	scratch = dir
 	return m.Run()
 }
 
@@ -64,7 +70,11 @@ func TestScripts(t *testing.T) {
 
 // prepare makes the place that the program runs in.
 func prepare(work string, set func(name, value string)) error {
-	set("PATH", filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	path, err := program()
+	if err != nil {
+		return err
+	}
+	set("PATH", filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	set("HOME", filepath.Join(work, "home"))
 	set("XDG_STATE_HOME", filepath.Join(work, "home", "state"))
 	set("XDG_CONFIG_HOME", filepath.Join(work, "home", "config"))
@@ -78,7 +88,11 @@ func prepare(work string, set func(name, value string)) error {
 
 // start runs a server until the returned function stops it.
 func start(dir string, env []string, flags ...string) (cli.Runtime, func() error, error) {
-	cmd := exec.CommandContext(context.Background(), program, append([]string{"serve", "--port", "0"}, flags...)...)
+	path, err := program()
+	if err != nil {
+		return cli.Runtime{}, nil, err
+	}
+	cmd := exec.CommandContext(context.Background(), path, append([]string{"serve", "--port", "0"}, flags...)...)
 	cmd.Dir, cmd.Env = dir, env
 	out, err := cmd.StdoutPipe()
 	if err != nil {

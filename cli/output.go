@@ -15,6 +15,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/op"
 )
 
@@ -43,11 +44,11 @@ func printAnswer(w io.Writer, res *http.Response, format string) error {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch kind {
 	case op.TypeStream:
-		for e, err := range frames(res.Body) {
+		for e, err := range remote.Frames(res.Body) {
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintln(w, e.data); err != nil {
+			if _, err := fmt.Fprintln(w, e.Data); err != nil {
 				return err
 			}
 		}
@@ -55,7 +56,7 @@ func printAnswer(w io.Writer, res *http.Response, format string) error {
 	case op.TypeJSON:
 		data, err := io.ReadAll(res.Body)
 		if err != nil {
-			return errBrokeOff
+			return remote.ErrBrokeOff
 		}
 		return printJSON(w, bytes.TrimSpace(data), format)
 	}

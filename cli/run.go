@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/switchyard-dev/switchyard/chat"
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/session"
 )
@@ -37,7 +38,7 @@ const runExample = `  switchyard run "explain this repository"
 
 // runFlags are the flags of run as they were given.
 type runFlags struct {
-	to                                          connection
+	to                                          remote.Connection
 	session, agent, model, directory, workspace string
 	asJSON, yes                                 bool
 }
@@ -50,7 +51,7 @@ func runCommand(cfg Config) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, cfg, args) },
 	}
 	flags := cmd.Flags()
-	f.to.flags(flags)
+	f.to.Flags(flags)
 	flags.StringVar(&f.session, "session", "", "go on in the session with this `id` (default: a new one)")
 	flags.StringVar(&f.agent, "agent", "", "`agent` to run (default: the session's, else the configured one)")
 	flags.StringVar(&f.model, "model", "", "model to run, as `provider/model`")
@@ -77,7 +78,7 @@ func (f *runFlags) run(cmd *cobra.Command, cfg Config, args []string) error {
 		return err
 	}
 	if f.session != "" && (f.directory != "" || f.workspace != "") {
-		return usagef("a session has a directory of its own: leave --directory and --workspace out")
+		return remote.Usagef("a session has a directory of its own: leave --directory and --workspace out")
 	}
 	ctx := cmd.Context()
 	server, stop, err := f.server(ctx, cfg)
@@ -99,7 +100,7 @@ func promptOf(args []string, stdin io.Reader) (string, error) {
 		text = string(data)
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", usagef(`there is no prompt: give it as an argument, or as standard input`)
+		return "", remote.Usagef(`there is no prompt: give it as an argument, or as standard input`)
 	}
 	return text, nil
 }
@@ -110,27 +111,27 @@ func parseModel(s string) (*chat.ModelRef, error) {
 	}
 	provider, model, ok := strings.Cut(s, "/")
 	if !ok || provider == "" || model == "" {
-		return nil, usagef("--model is provider/model, not %q", s)
+		return nil, remote.Usagef("--model is provider/model, not %q", s)
 	}
 	return &chat.ModelRef{ProviderID: provider, ModelID: model}, nil
 }
 
 // server gives a client of the server to run on, and what ends the server where
 // it is one of our own.
-func (f *runFlags) server(ctx context.Context, cfg Config) (*client, func() error, error) {
+func (f *runFlags) server(ctx context.Context, cfg Config) (*remote.Client, func() error, error) {
 	none := func() error { return nil }
-	server, err := f.to.find(ctx, cfg)
-	if !errors.Is(err, errNoServer) || cfg.Embedded == nil {
+	server, err := f.to.Find(ctx, cfg.program())
+	if !errors.Is(err, remote.ErrNoServer) || cfg.Embedded == nil {
 		return server, none, err
 	}
-	base, token, stop, err := cfg.Embedded(ctx, f.to.state)
+	base, token, stop, err := cfg.Embedded(ctx, f.to.State)
 	if err != nil {
 		return nil, none, fmt.Errorf("starting a server for this turn: %w", err)
 	}
-	return newClient(cfg, base, token), stop, nil
+	return remote.NewClient(cfg.program(), base, token), stop, nil
 }
 
-func (f *runFlags) turn(ctx context.Context, cmd *cobra.Command, server *client, text string, model *chat.ModelRef) error {
+func (f *runFlags) turn(ctx context.Context, cmd *cobra.Command, server *remote.Client, text string, model *chat.ModelRef) error {
 	ses, err := f.conversation(ctx, server, model)
 	if err != nil {
 		return err
@@ -157,10 +158,10 @@ func (f *runFlags) turn(ctx context.Context, cmd *cobra.Command, server *client,
 }
 
 // conversation gives the session to run in.
-func (f *runFlags) conversation(ctx context.Context, server *client, model *chat.ModelRef) (session.Session, error) {
+func (f *runFlags) conversation(ctx context.Context, server *remote.Client, model *chat.ModelRef) (session.Session, error) {
 	var ses session.Session
 	if f.session != "" {
-		err := server.call(ctx, "session.get", arguments{values: map[string]any{"sessionID": f.session}}, &ses)
+		err := server.Call(ctx, "session.get", remote.Arguments{Values: map[string]any{"sessionID": f.session}}, &ses)
 		return ses, err
 	}
 	var given []string
@@ -171,9 +172,9 @@ func (f *runFlags) conversation(ctx context.Context, server *client, model *chat
 	if err != nil {
 		return ses, err
 	}
-	a := arguments{values: map[string]any{}, directories: list, workspace: f.workspace}
-	choose(a.values, f.agent, model)
-	err = server.call(ctx, "session.create", a, &ses)
+	a := remote.Arguments{Values: map[string]any{}, Directories: list, Workspace: f.workspace}
+	choose(a.Values, f.agent, model)
+	err = server.Call(ctx, "session.create", a, &ses)
 	return ses, err
 }
 

@@ -24,9 +24,13 @@ func openTerminal() (*terminal, error) {
 	if err != nil {
 		return nil, errors.Join(errNobody, err)
 	}
+	return newTerminal(file), nil
+}
+
+func newTerminal(file *os.File) *terminal {
 	t := &terminal{file: file, lines: make(chan string), gone: make(chan struct{})}
 	t.reading.Go(t.read)
-	return t, nil
+	return t
 }
 
 func (t *terminal) read() {

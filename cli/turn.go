@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard-dev/switchyard/chat"
+	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/rule"
@@ -26,7 +27,7 @@ const (
 // turn follows one prompt from its sending to the end of its turn. It is for one
 // goroutine.
 type turn struct {
-	server  *client
+	server  *remote.Client
 	session id.Session
 	// prompt is the input of session.prompt; its messageID is ours.
 	prompt map[string]any
@@ -44,11 +45,12 @@ type turn struct {
 // nil when it completed. When ctx ends it interrupts the turn.
 func (t *turn) run(ctx context.Context) error {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	events, ended := make(chan frame), make(chan error, 1)
+	events, ended := make(chan remote.Frame), make(chan error, 1)
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer cancel()
-	reading.Go(func() { ended <- t.follower().follow(life, handOver(life, events)) })
+	remarks := make(chan string)
+	reading.Go(func() { ended <- t.follower(life, remarks).Follow(life, handOver(life, events)) })
 	interrupt := ctx.Done()
 	var late <-chan time.Time
 	for {
@@ -59,6 +61,8 @@ func (t *turn) run(ctx context.Context) error {
 			}
 		case err := <-ended:
 			return err
+		case remark := <-remarks:
+			t.view.note(remark)
 		case line, open := <-t.asks.lines():
 			if err := t.asks.answer(life, line, open); err != nil {
 				return err
@@ -66,29 +70,34 @@ func (t *turn) run(ctx context.Context) error {
 		case <-interrupt:
 			interrupt = nil
 			if !t.sent {
-				return interrupted()
+				return remote.Interrupted()
 			}
 			if err := t.stop(life); err != nil {
 				return err
 			}
 			late = time.After(stopTime)
 		case <-late:
-			return interrupted()
+			return remote.Interrupted()
 		}
 	}
 }
 
-func (t *turn) follower() *follower {
-	return &follower{
-		client: t.server, filter: arguments{values: map[string]any{"session": t.session}}, patience: awayTime,
-		lost: func(err error, _ time.Duration) { t.view.note(err.Error() + "; trying again") },
+// follower follows the session's tree. What it has to remark goes to the one
+// goroutine that shows things.
+func (t *turn) follower(ctx context.Context, remarks chan<- string) *remote.Follower {
+	remark := handOver(ctx, remarks)
+	return &remote.Follower{
+		Client: t.server, Filter: remote.Arguments{Values: map[string]any{"session": t.session}}, Patience: awayTime,
+		Lost: func(err error, _ time.Duration) {
+			_ = remark(err.Error() + "; trying again") // It fails when nobody listens any more.
+		},
 	}
 }
 
-func handOver(ctx context.Context, events chan<- frame) func(frame) error {
-	return func(e frame) error {
+func handOver[T any](ctx context.Context, to chan<- T) func(T) error {
+	return func(v T) error {
 		select {
-		case events <- e:
+		case to <- v:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -102,22 +111,22 @@ func (t *turn) stop(ctx context.Context) error {
 	t.asks.forget()
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
-	err := t.server.call(ctx, "session.interrupt", arguments{values: map[string]any{"sessionID": t.session}}, nil)
+	err := t.server.Call(ctx, "session.interrupt", remote.Arguments{Values: map[string]any{"sessionID": t.session}}, nil)
 	if err != nil {
-		return exitf(exitInterrupted, "interrupted, but the turn may go on: %w", err)
+		return remote.Exitf(remote.ExitInterrupted, "interrupted, but the turn may go on: %w", err)
 	}
 	return nil
 }
 
 // take acts on one event. done tells that the turn is over.
-func (t *turn) take(ctx context.Context, e frame) (done bool, err error) {
+func (t *turn) take(ctx context.Context, e remote.Frame) (done bool, err error) {
 	if t.asJSON {
-		if err := t.view.print(e.data + "\n"); err != nil {
+		if err := t.view.print(e.Data + "\n"); err != nil {
 			return false, err
 		}
 	}
 	var ev envelope
-	if err := json.Unmarshal([]byte(e.data), &ev); err != nil {
+	if err := json.Unmarshal([]byte(e.Data), &ev); err != nil {
 		return false, fmt.Errorf("reading an event: %w", err)
 	}
 	switch ev.Type {
@@ -127,7 +136,7 @@ func (t *turn) take(ctx context.Context, e frame) (done bool, err error) {
 		return read(ev, t.idle)
 	case "session.deleted":
 		return read(ev, func(p session.Info) (bool, error) {
-			return false, t.ours(p.SessionID, exitf(exitFailed, "the session was deleted"))
+			return false, t.ours(p.SessionID, remote.Exitf(remote.ExitFailed, "the session was deleted"))
 		})
 	case "message.updated":
 		return read(ev, t.message)
@@ -163,7 +172,7 @@ func (t *turn) ours(ses id.Session, err error) error {
 func (t *turn) begin(ctx context.Context, ev envelope) error {
 	if t.sent {
 		if ev.Type == "server.resync" {
-			return exitf(exitFailed, "the stream of events has a gap: see the turn with: switchyard call session.context %s", t.session)
+			return remote.Exitf(remote.ExitFailed, "the stream of events has a gap: see the turn with: switchyard call session.context %s", t.session)
 		}
 		return nil
 	}
@@ -171,7 +180,7 @@ func (t *turn) begin(ctx context.Context, ev envelope) error {
 	if err := t.asks.pending(ctx, t.session); err != nil {
 		return err
 	}
-	return t.server.call(ctx, "session.prompt", arguments{values: t.prompt}, nil)
+	return t.server.Call(ctx, "session.prompt", remote.Arguments{Values: t.prompt}, nil)
 }
 
 // messageHead is what is needed of the head of a message.
@@ -200,7 +209,7 @@ func (t *turn) idle(p session.Idle) (bool, error) {
 	case p.SessionID != t.session:
 		return false, nil
 	case t.interrupted:
-		return true, interrupted()
+		return true, remote.Interrupted()
 	case t.id == "" || p.TurnID != t.id:
 		return false, nil
 	}
@@ -209,13 +218,13 @@ func (t *turn) idle(p session.Idle) (bool, error) {
 	case session.Completed:
 		return true, nil
 	case session.Cancelled:
-		return true, exitf(exitInterrupted, "the turn was cancelled")
+		return true, remote.Exitf(remote.ExitInterrupted, "the turn was cancelled")
 	}
 	failure := "no reason is known"
 	if p.Error != nil {
 		failure = p.Error.Data.Message
 	}
-	return true, exitf(exitFailed, "the turn %s: %s", p.Outcome, printable(failure))
+	return true, remote.Exitf(remote.ExitFailed, "the turn %s: %s", p.Outcome, printable(failure))
 }
 
 // ask handles requests to a person. Those of sessions below ours count too.

@@ -152,7 +152,11 @@ func linkTarget(root *os.Root, name string, follow bool) (string, error) {
 	if err != nil || info.Mode().Type() != iofs.ModeSymlink || !follow {
 		return "", err
 	}
-	return root.Readlink(name)
+	target, err := root.Readlink(name)
+	if isErrno(err, syscall.EINVAL) { // it stopped being a link just now
+		return "", nil
+	}
+	return target, err
 }
 
 // Open opens a regular file.

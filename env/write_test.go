@@ -64,7 +64,7 @@ func TestChangesStayInside(t *testing.T) {
 	} {
 		wantCode(t, "write "+p, b.files.WriteFile(p, []byte("x"), 0o644), code)
 	}
-	for _, p := range []string{"..", "/", "out/sub", "d/up/../.."} {
+	for _, p := range []string{"..", "/", "out/sub", "d/up/out/sub"} {
 		wantCode(t, "mkdir "+p, b.files.Mkdir(p, 0o755), fault.PathOutside)
 		wantCode(t, "remove "+p, b.files.Remove(p), fault.PathOutside)
 		wantCode(t, "rename from "+p, b.files.Rename(p, "x"), fault.PathOutside)

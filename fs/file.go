@@ -8,24 +8,19 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"mime"
-	"net/http"
-	"path"
-	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/switchyard-dev/switchyard/env"
-	"github.com/switchyard-dev/switchyard/fault"
 )
 
 const (
 	// MaxContent is the most content of a file that one answer holds, in bytes;
 	// the rest is read by ranges or raw.
 	MaxContent = 1 << 20
-	// sniff is how much of a file decides whether it is text.
-	sniff = 8 << 10
+	// lineBuffer is how much of a file is in memory while lines are counted.
+	lineBuffer = 256 << 10
 )
 
 // Unit is what the offset and limit of a read count.
@@ -41,7 +36,8 @@ const (
 type ReadInput struct {
 	In
 	// Offset is where to begin and Limit how much to read, in Unit, both from 0;
-	// a Limit of 0 reads as much as one answer holds.
+	// a Limit of 0 reads as much as one answer holds. An Offset behind the end
+	// gives no content.
 	Offset, Limit int64
 	// Unit "" is Bytes.
 	Unit Unit
@@ -61,8 +57,10 @@ type File struct {
 }
 
 // Read reads a file. Text keeps its exact bytes, byte order mark and line ends
-// included; what is not UTF-8 is base64. A directory, FIFO or device is a
-// not_a_file fault.
+// included; what is not UTF-8 is base64. A range of a text never cuts a
+// character in two: it begins at the character that Offset is in, which the
+// answer's Offset tells, and ends where Limit allows, but holds one character at
+// least. A directory, FIFO, socket or device is a not_a_file fault.
 func (s *Service) Read(ctx context.Context, in ReadInput) (out File, err error) {
 	f, info, name, err := s.open(in.In)
 	if err != nil {
@@ -73,21 +71,26 @@ func (s *Service) Read(ctx context.Context, in ReadInput) (out File, err error) 
 	if err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", name, err)
 	}
+	in.Offset = max(in.Offset, 0)
 	out = File{PathName: nameOf(name), Mime: mimeOf(name, head), Size: info.Size(), ETag: etagOf(info), Offset: in.Offset}
-	text := isText(head, int64(len(head)) == info.Size())
 	var data []byte
-	if in.Unit == Lines && text {
+	switch text := isText(head); {
+	case in.Unit == Lines:
 		data, out.Truncated, err = readLines(ctx, f, in.Offset, in.Limit)
-	} else {
-		data, out.Truncated, err = readBytes(f, in.Offset, in.Limit, info.Size())
+		if text && out.Truncated {
+			data = data[:lastWhole(data)]
+		}
+	case text:
+		data, out.Offset, err = readRunes(f, in.Offset, in.Limit)
+		out.Truncated = out.Offset+int64(len(data)) < info.Size()
+	default:
+		data, err = readBytes(f, in.Offset, limitBytes(in.Limit))
+		out.Truncated = out.Offset+int64(len(data)) < info.Size()
 	}
 	if err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if text && out.Truncated {
-		data = wholeRunes(data)
-	}
-	if text && utf8.Valid(data) {
+	if isText(head) && utf8.Valid(data) {
 		out.Type, out.Encoding, out.Content = "text", "utf-8", string(data)
 		return out, nil
 	}
@@ -99,6 +102,7 @@ func (s *Service) Read(ctx context.Context, in ReadInput) (out File, err error) 
 type Raw struct {
 	io.ReadSeekCloser
 	Mime    string
+	Size    int64 // bytes
 	ETag    string
 	ModTime time.Time
 }
@@ -113,7 +117,9 @@ func (s *Service) Raw(in In) (Raw, error) {
 	if err != nil {
 		return Raw{}, errors.Join(fmt.Errorf("reading %s: %w", name, err), f.Close())
 	}
-	return Raw{ReadSeekCloser: f, Mime: mimeOf(name, head), ETag: etagOf(info), ModTime: info.ModTime()}, nil
+	return Raw{
+		ReadSeekCloser: f, Mime: mimeOf(name, head), Size: info.Size(), ETag: etagOf(info), ModTime: info.ModTime(),
+	}, nil
 }
 
 func (s *Service) open(in In) (env.File, iofs.FileInfo, string, error) {
@@ -132,97 +138,8 @@ func (s *Service) open(in In) (env.File, iofs.FileInfo, string, error) {
 	return f, info, name, nil
 }
 
-// peek gives the beginning of a file and leaves it at its start.
-func peek(f env.File) ([]byte, error) {
-	head := make([]byte, sniff)
-	n, err := f.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return head[:n], nil
-}
-
-// isText: no NUL and valid UTF-8; a rune that the peek cut in two is no sign of
-// anything.
-func isText(head []byte, whole bool) bool {
-	if strings.ContainsRune(string(head), 0) {
-		return false
-	}
-	if !whole {
-		head = wholeRunes(head)
-	}
-	return utf8.Valid(head)
-}
-
-// wholeRunes takes an incomplete rune off the end.
-func wholeRunes(data []byte) []byte {
-	for i := 1; i <= utf8.UTFMax && i <= len(data); i++ {
-		last := data[len(data)-i:]
-		if utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				return data[:len(data)-i]
-			}
-			break
-		}
-	}
-	return data
-}
-
-func readBytes(f env.File, offset, limit, size int64) ([]byte, bool, error) {
-	if limit <= 0 || limit > MaxContent {
-		limit = MaxContent
-	}
-	n := max(0, min(limit, size-offset))
-	data := make([]byte, n)
-	got, err := f.ReadAt(data, offset)
-	if errors.Is(err, io.EOF) {
-		err = nil // the file became shorter meanwhile
-	}
-	return data[:got], offset+int64(got) < size, err
-}
-
-// readLines reads limit lines from the line offset on. It goes through what is
-// before them without keeping it.
-func readLines(ctx context.Context, f env.File, offset, limit int64) (data []byte, more bool, err error) {
-	r := bufio.NewReaderSize(f, 256<<10)
-	for line, lines := int64(0), int64(0); ; {
-		piece, err := r.ReadSlice('\n')
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, false, err
-		}
-		if ctx.Err() != nil {
-			return nil, false, context.Cause(ctx)
-		}
-		ended := err == nil || errors.Is(err, io.EOF) && len(piece) > 0
-		if line >= offset && len(piece) > 0 {
-			if limit > 0 && lines >= limit {
-				return data, true, nil
-			}
-			if room := MaxContent - len(data); len(piece) > room {
-				return append(data, piece[:room]...), true, nil
-			}
-			data = append(data, piece...)
-			if ended {
-				lines++
-			}
-		}
-		if ended {
-			line++
-		}
-		if errors.Is(err, io.EOF) {
-			return data, false, nil
-		}
-	}
-}
-
-func mimeOf(name string, head []byte) string {
-	if m := mime.TypeByExtension(path.Ext(name)); m != "" {
-		return m
-	}
-	return http.DetectContentType(head)
-}
-
-// etagOf changes with size, time of change or the file behind the name.
+// etagOf changes with size, time of change or the file behind the name. It is
+// taken before the content is read, so that a change meanwhile shows next time.
 func etagOf(info iofs.FileInfo) string {
 	inode := uint64(0)
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -231,7 +148,71 @@ func etagOf(info iofs.FileInfo) string {
 	return fmt.Sprintf("%x-%x-%x", info.Size(), info.ModTime().UnixNano(), inode)
 }
 
-// errPattern says where a pattern is wrong.
-func errPattern(pattern string, position int, why string) error {
-	return fault.New(fault.PatternInvalid, "the pattern is not valid: %s", why).With("position", position).With("pattern", pattern)
+// limitBytes bounds what one answer holds.
+func limitBytes(limit int64) int64 {
+	if limit <= 0 || limit > MaxContent {
+		return MaxContent
+	}
+	return limit
+}
+
+// readBytes reads up to limit bytes from offset on.
+func readBytes(f env.File, offset, limit int64) ([]byte, error) {
+	data := make([]byte, limit)
+	n, err := f.ReadAt(data, offset)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], err
+}
+
+// readRunes is readBytes for text: it reads a little more on both sides to find
+// the characters that the range cuts. It gives where the data begins.
+func readRunes(f env.File, offset, limit int64) ([]byte, int64, error) {
+	lead := min(offset, utf8.UTFMax-1)
+	limit = limitBytes(limit)
+	data, err := readBytes(f, offset-lead, lead+limit+utf8.UTFMax)
+	if err != nil || int64(len(data)) <= lead {
+		return nil, offset, err
+	}
+	start := runeStart(data, int(lead))
+	end := len(data)
+	if want := int(lead + limit); want < end {
+		end = runeStart(data, want)
+		if end <= start { // one character is longer than the limit
+			_, size := utf8.DecodeRune(data[start:])
+			end = start + size
+		}
+	}
+	return data[start:end], offset - lead + int64(start), nil
+}
+
+// readLines reads limit lines from the line offset on, 0 for as many as one
+// answer holds. It goes through what is before them without keeping it.
+func readLines(ctx context.Context, f env.File, offset, limit int64) (data []byte, more bool, err error) {
+	r := bufio.NewReaderSize(f, lineBuffer)
+	for line := int64(0); ; {
+		piece, err := r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, false, err
+		}
+		if ctx.Err() != nil {
+			return nil, false, context.Cause(ctx)
+		}
+		if line >= offset && len(piece) > 0 {
+			if limit > 0 && line-offset >= limit {
+				return data, true, nil
+			}
+			if room := MaxContent - len(data); len(piece) > room {
+				return append(data, piece[:room]...), true, nil
+			}
+			data = append(data, piece...)
+		}
+		if errors.Is(err, io.EOF) {
+			return data, false, nil
+		}
+		if err == nil { // the line has ended; a full buffer is only a piece of it
+			line++
+		}
+	}
 }

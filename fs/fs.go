@@ -36,7 +36,25 @@ func nameOf(path string) PathName {
 	if utf8.ValidString(path) {
 		return PathName{Path: path}
 	}
-	return PathName{Path: strings.ToValidUTF8(path, "\ufffd"), PathBytes: base64.StdEncoding.EncodeToString([]byte(path))}
+	return PathName{Path: readable(path), PathBytes: base64.StdEncoding.EncodeToString([]byte(path))}
+}
+
+// readable replaces each byte that is not UTF-8 with U+FFFD.
+func readable(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	// Ranging over the text gives U+FFFD for such a byte.
+	return string([]rune(text))
+}
+
+// clamp gives the limit of an answer: fallback when none is asked for, most when
+// more is.
+func clamp(limit, fallback, most int) int {
+	if limit <= 0 {
+		return fallback
+	}
+	return min(limit, most)
 }
 
 // In is a path as a client gives it: a text, or the base64 of its bytes.
@@ -46,7 +64,9 @@ type In struct{ Path, Bytes string }
 func (s *Service) resolve(in In) (string, error) {
 	path := in.Path
 	if in.Bytes != "" {
-		data, err := base64.StdEncoding.DecodeString(in.Bytes)
+		// Some clients spell base64 the way URLs need it.
+		spelled := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(in.Bytes), "=")
+		data, err := base64.RawStdEncoding.DecodeString(spelled)
 		if err != nil {
 			return "", fault.New(fault.ValidationFailed, "pathBytes is not base64").At("query.pathBytes", "not base64")
 		}

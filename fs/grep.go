@@ -1,21 +1,13 @@
 package fs
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"iter"
-	"regexp"
-	"regexp/syntax"
 	"runtime"
-	"strings"
 	"sync"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/switchyard-dev/switchyard/env"
-	"github.com/switchyard-dev/switchyard/fault"
 )
 
 // The sizes of a Grep.
@@ -27,18 +19,23 @@ const (
 	maxGrepFile = 32 << 20
 	// maxLine is the most of a line that is told, in bytes.
 	maxLine = 2000
-	// grepAhead is how many files may be searched before their turn.
-	grepAhead = 128
+	// maxSubmatches is the most matches that are told of one line.
+	maxSubmatches = 64
+	// grepBatch is how many files are handed to a worker at once.
+	grepBatch = 16
 )
 
 // GrepInput says what to look for.
 type GrepInput struct {
-	// Pattern is RE2, or the text itself with Literal. It matches within lines.
+	// Pattern is RE2, or the text itself with Literal. It matches within lines,
+	// which end at "\n" or "\r\n"; a byte order mark is of no line.
 	Pattern string
 	Literal bool
-	// Include is a glob for paths; without a slash it is for names.
-	Include         string
-	Limit           int
+	// Include is a glob for paths; without a slash it is for names. After a "!"
+	// it says what to leave out.
+	Include string
+	Limit   int
+	// Context is how many lines before and after are told, at most MaxContext.
 	Context         int
 	Hidden, Ignored bool
 }
@@ -54,7 +51,8 @@ type Match struct {
 	After      []string   `json:"after,omitempty"`
 }
 
-// Submatch is where in the line's text the pattern matched.
+// Submatch is where in the line's text the pattern matched. One that lies behind
+// the cut of a long line is not told.
 type Submatch struct {
 	Start int    `json:"start"`
 	End   int    `json:"end"`
@@ -68,10 +66,11 @@ type GrepOutput struct {
 }
 
 // Grep searches the contents of files. A wrong pattern is a pattern_invalid
-// fault with its position.
+// fault with its position, in bytes. Files that are binary (a NUL in the first
+// KiB), larger than 32 MiB or unreadable have no matches.
 func (s *Service) Grep(ctx context.Context, in GrepInput) (GrepOutput, error) {
 	out := GrepOutput{Matches: []Match{}}
-	limit := grepLimit(in.Limit)
+	limit := clamp(in.Limit, DefaultGrep, MaxGrep)
 	in.Limit = limit + 1
 	for m, err := range s.grep(ctx, in) {
 		if err != nil {
@@ -86,23 +85,17 @@ func (s *Service) Grep(ctx context.Context, in GrepInput) (GrepOutput, error) {
 	return out, nil
 }
 
-// GrepEach gives the matches as they are found, in the same order.
+// GrepEach gives the matches as they are found, in the same order. An error is
+// the last that it gives.
 func (s *Service) GrepEach(ctx context.Context, in GrepInput) iter.Seq2[Match, error] {
-	in.Limit = grepLimit(in.Limit)
+	in.Limit = clamp(in.Limit, DefaultGrep, MaxGrep)
 	return s.grep(ctx, in)
 }
 
-func grepLimit(n int) int {
-	if n <= 0 {
-		return DefaultGrep
-	}
-	return min(n, MaxGrep)
-}
-
-// job is one file on its way; its matches come when it was searched.
+// job is a few files on their way; their matches come when they were searched.
 type job struct {
-	entry *env.Entry
-	found chan []Match
+	entries []*env.Entry // held
+	found   chan []Match
 }
 
 // grep searches files side by side and gives their matches in the order of the
@@ -114,49 +107,81 @@ func (s *Service) grep(ctx context.Context, in GrepInput) iter.Seq2[Match, error
 			yield(Match{}, err)
 			return
 		}
-		ctx, cancel := context.WithCancel(ctx)
+		in.Context = min(max(in.Context, 0), MaxContext)
+		inner, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		defer cancel()
-		order, work := make(chan *job, grepAhead), make(chan *job, grepAhead)
+		// A job goes to work and, for its turn, into order. Few are on their way,
+		// because each keeps directories open.
+		workers := min(max(runtime.GOMAXPROCS(0), 1), 16)
+		order, work := make(chan *job, 4*workers), make(chan *job)
 		var walkErr error
 		wg.Go(func() {
 			defer close(order)
 			defer close(work)
-			walkErr = s.produce(ctx, in, p, order, work)
+			walkErr = s.produce(inner, in, p, order, work)
 		})
-		for range runtime.GOMAXPROCS(0) {
+		for range workers {
 			wg.Go(func() {
+				w := searcher{p: p, in: in}
 				for j := range work {
-					j.found <- p.search(ctx, j.entry, in)
-					j.entry.Release()
+					j.found <- w.batch(inner, j.entries)
 				}
 			})
 		}
-		if deliver(order, in.Limit, yield) && walkErr != nil {
-			yield(Match{}, walkErr)
+		if !deliver(order, in.Limit, yield) {
+			return
+		}
+		// The searching ends early without a word when ctx does.
+		if err := errors.Join(walkErr, context.Cause(ctx)); err != nil {
+			yield(Match{}, err)
 		}
 	}
 }
 
 // produce hands out the files to search, in order.
 func (s *Service) produce(ctx context.Context, in GrepInput, p *pattern, order, work chan<- *job) error {
+	var next *job
+	hand := func() error {
+		j := next
+		next = nil
+		select {
+		case order <- j:
+			work <- j // the workers take all that comes until work is closed
+			return nil
+		case <-ctx.Done():
+			release(j.entries)
+			return context.Cause(ctx)
+		}
+	}
 	o := env.WalkOptions{Hidden: in.Hidden, Ignored: in.Ignored, Ordered: true}
-	return s.files.Walk(ctx, o, func(e *env.Entry) error {
+	err := s.files.Walk(ctx, o, func(e *env.Entry) error {
 		if !e.Type.IsRegular() || !p.includes(e.Path, e.Name) {
 			return nil
 		}
-		j := &job{entry: e, found: make(chan []Match, 1)}
-		e.Hold()
-		select {
-		case order <- j:
-		case <-ctx.Done():
-			e.Release()
-			return context.Cause(ctx)
+		if next == nil {
+			next = &job{entries: make([]*env.Entry, 0, grepBatch), found: make(chan []Match, 1)}
 		}
-		work <- j // has room whenever order had: a job leaves work first
-		return nil
+		e.Hold()
+		if next.entries = append(next.entries, e); len(next.entries) < grepBatch {
+			return nil
+		}
+		return hand()
 	})
+	if next != nil && err == nil {
+		return hand()
+	}
+	if next != nil {
+		release(next.entries)
+	}
+	return err
+}
+
+func release(entries []*env.Entry) {
+	for _, e := range entries {
+		e.Release()
+	}
 }
 
 // deliver gives the matches of the jobs in order; it is false when the reader
@@ -172,184 +197,4 @@ func deliver(order <-chan *job, limit int, yield func(Match, error) bool) bool {
 		}
 	}
 	return true
-}
-
-// pattern is what is searched for.
-type pattern struct {
-	re      *regexp.Regexp
-	literal []byte // every match holds it; nil when unknown
-	include string
-	names   bool // include is for names
-}
-
-func newPattern(in GrepInput) (*pattern, error) {
-	text := in.Pattern
-	if in.Literal {
-		text = regexp.QuoteMeta(text)
-	}
-	if text == "" {
-		return nil, errPattern(in.Pattern, 0, "it is empty")
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, errPattern(in.Pattern, positionOf(text, err), reason(err))
-	}
-	if in.Include != "" && !doublestar.ValidatePattern(in.Include) {
-		return nil, fault.New(fault.ValidationFailed, "include is not a glob").At("body.include", "not a glob")
-	}
-	return &pattern{re: re, literal: literalOf(text), include: in.Include, names: !strings.Contains(in.Include, "/")}, nil
-}
-
-func reason(err error) string {
-	var e *syntax.Error
-	if errors.As(err, &e) {
-		return e.Code.String()
-	}
-	return "it cannot be compiled"
-}
-
-// positionOf finds the byte at which a pattern is wrong, from the piece that the
-// compiler names.
-func positionOf(text string, err error) int {
-	var e *syntax.Error
-	if errors.As(err, &e) && e.Expr != text {
-		return max(0, strings.LastIndex(text, e.Expr))
-	}
-	return 0
-}
-
-// literalOf gives a text that every match must hold, the longest that is easy to
-// see.
-func literalOf(text string) []byte {
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil
-	}
-	tree = tree.Simplify()
-	best := ""
-	consider := func(r *syntax.Regexp) {
-		if r.Op == syntax.OpLiteral && r.Flags&syntax.FoldCase == 0 && len(string(r.Rune)) > len(best) {
-			best = string(r.Rune)
-		}
-	}
-	consider(tree)
-	if tree.Op == syntax.OpConcat {
-		for _, sub := range tree.Sub {
-			consider(sub)
-		}
-	}
-	if best == "" {
-		return nil
-	}
-	return []byte(best)
-}
-
-func (p *pattern) includes(path, name string) bool {
-	if p.include == "" {
-		return true
-	}
-	if p.names {
-		path = name
-	}
-	ok, err := doublestar.Match(p.include, path)
-	return err == nil && ok
-}
-
-// search searches one file. What cannot be read, is binary or too large has no
-// matches.
-func (p *pattern) search(ctx context.Context, e *env.Entry, in GrepInput) []Match {
-	if ctx.Err() != nil {
-		return nil
-	}
-	data, ok := content(e)
-	if !ok || p.literal != nil && !bytes.Contains(data, p.literal) {
-		return nil
-	}
-	var out []Match
-	name := nameOf(e.Path)
-	for line, at := 1, 0; at < len(data) && len(out) < in.Limit; line++ {
-		end := at + bytes.IndexByte(data[at:], '\n')
-		next := end + 1
-		if end < at {
-			end, next = len(data), len(data)
-		}
-		text := bytes.TrimSuffix(data[at:end], []byte("\r"))
-		if p.literal == nil || bytes.Contains(text, p.literal) {
-			if found := p.re.FindAllIndex(text, 64); found != nil {
-				m := Match{PathName: name, Line: line, Offset: int64(at), Text: told(text), Submatches: submatches(text, found)}
-				m.Before, m.After = around(data, at, next, min(in.Context, MaxContext))
-				out = append(out, m)
-			}
-		}
-		if line&0xfff == 0 && ctx.Err() != nil {
-			return out
-		}
-		at = next
-	}
-	return out
-}
-
-func content(e *env.Entry) ([]byte, bool) {
-	f, err := e.Open()
-	if err != nil {
-		return nil, false
-	}
-	defer func() { _ = f.Close() }() // only read from
-	info, err := f.Stat()
-	if err != nil || info.Size() > maxGrepFile {
-		return nil, false
-	}
-	head := make([]byte, min(info.Size(), 1<<10))
-	n, err := io.ReadFull(f, head)
-	if err != nil || bytes.IndexByte(head[:n], 0) >= 0 {
-		return nil, false
-	}
-	data := make([]byte, info.Size())
-	copy(data, head)
-	m, err := io.ReadFull(f, data[n:])
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return nil, false
-	}
-	return data[:n+m], true
-}
-
-func told(line []byte) string {
-	if len(line) > maxLine {
-		line = wholeRunes(line[:maxLine])
-	}
-	return strings.ToValidUTF8(string(line), "\ufffd")
-}
-
-func submatches(line []byte, found [][]int) []Submatch {
-	out := []Submatch{}
-	for _, f := range found {
-		if f[1] <= maxLine {
-			out = append(out, Submatch{Start: f[0], End: f[1], Text: strings.ToValidUTF8(string(line[f[0]:f[1]]), "\ufffd")})
-		}
-	}
-	return out
-}
-
-// around gives up to n lines before and after the line in data[at:next].
-func around(data []byte, at, next, n int) (before, after []string) {
-	for range n {
-		if at == 0 {
-			break
-		}
-		start := bytes.LastIndexByte(data[:at-1], '\n') + 1
-		before = append([]string{told(bytes.TrimRight(data[start:at-1], "\r"))}, before...)
-		at = start
-	}
-	for range n {
-		if next >= len(data) {
-			break
-		}
-		end := next + bytes.IndexByte(data[next:], '\n')
-		if end < next {
-			end = len(data)
-		}
-		after = append(after, told(bytes.TrimRight(data[next:end], "\r")))
-		next = end + 1
-	}
-	return before, after
 }

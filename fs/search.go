@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/junegunn/fzf/src/algo"
 	"github.com/junegunn/fzf/src/util"
@@ -25,8 +25,10 @@ const (
 // SearchInput says what to look for.
 type SearchInput struct {
 	// Query is fuzzy: its letters in order; words apart by spaces must all match.
+	// Directories are matched with a slash at their end.
 	Query string
-	// Type is "file", "directory" or "" for both.
+	// Type is "file", "directory" or "" for both. A link counts as what it leads
+	// to; one that leads outside or nowhere is not found.
 	Type            string
 	Limit           int
 	Hidden, Ignored bool
@@ -48,82 +50,135 @@ type SearchOutput struct {
 // variables, so it is done once.
 var pathScheme = sync.OnceFunc(func() { algo.Init("path") }) //nolint:gochecknoglobals // guards another package's variables
 
-type scored struct {
-	Found
-	path  string
-	score int
-}
-
-// Search matches paths by name. An empty query gives the top level.
+// Search matches paths by name: best first, of equals the one that matches in
+// its last element, then the shorter, then bytewise. An empty query gives the
+// top level, directories first.
 func (s *Service) Search(ctx context.Context, in SearchInput) (SearchOutput, error) {
 	pathScheme()
-	words := strings.Fields(strings.ToLower(in.Query))
+	m := matcher{in: in, files: s.files, limit: clamp(in.Limit, DefaultSearch, MaxSearch)}
+	for _, word := range strings.Fields(strings.ToLower(in.Query)) {
+		m.words = append(m.words, []rune(word))
+	}
 	o := env.WalkOptions{Hidden: in.Hidden, Ignored: in.Ignored}
-	if len(words) == 0 {
+	if len(m.words) == 0 {
 		o.Depth = 1
 	}
-	m := matcher{words: words, in: in}
 	if err := s.files.Walk(ctx, o, m.visit); err != nil {
 		return SearchOutput{}, err
 	}
-	slices.SortFunc(m.found, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(len(a.path), len(b.path)), cmp.Compare(a.path, b.path))
-	})
-	limit := min(in.Limit, MaxSearch)
-	if limit <= 0 {
-		limit = DefaultSearch
-	}
-	out := SearchOutput{Entries: make([]Found, 0, min(limit, len(m.found))), Truncated: len(m.found) > limit || m.seen > maxIndexed}
-	for _, f := range m.found[:min(limit, len(m.found))] {
-		out.Entries = append(out.Entries, f.Found)
+	m.trim()
+	out := SearchOutput{Entries: make([]Found, 0, len(m.found)), Truncated: m.dropped || m.seen > maxIndexed}
+	for _, f := range m.found {
+		out.Entries = append(out.Entries, Found{PathName: nameOf(f.path), Type: f.typ})
 	}
 	return out, nil
 }
 
+// scored is a path that matched, with what it is ranked by.
+type scored struct {
+	path  string
+	typ   string
+	score int
+	last  int // 1 when it matches in its last element
+}
+
+// better orders best first.
+func better(a, b scored) int {
+	return cmp.Or(
+		cmp.Compare(b.score, a.score), cmp.Compare(b.last, a.last),
+		cmp.Compare(len(a.path), len(b.path)), strings.Compare(a.path, b.path),
+	)
+}
+
+// topLevel orders the answer to an empty query.
+func topLevel(a, b scored) int {
+	return cmp.Or(strings.Compare(a.typ, b.typ), strings.Compare(a.path, b.path))
+}
+
 // matcher collects what matches; its visit is called from many goroutines.
 type matcher struct {
-	words []string
 	in    SearchInput
+	words [][]rune
+	files env.Files
+	limit int
 	slabs sync.Pool // of *util.Slab: the matching's scratch memory
 
-	mu    sync.Mutex // protects what follows
-	found []scored
-	seen  int
+	mu      sync.Mutex // protects what follows
+	found   []scored
+	dropped bool // there was more than the limit
+	seen    int
 }
 
 func (m *matcher) visit(e *env.Entry) error {
-	typ := typeOf(e.Type)
-	if typ != "file" && typ != "directory" || m.in.Type != "" && m.in.Type != typ {
+	f := scored{path: e.Path, typ: typeOf(e.Type)}
+	if f.typ == "other" || m.in.Type != "" && f.typ != "symlink" && m.in.Type != f.typ {
 		return nil
 	}
-	score, ok := m.score(e.Path)
+	if !m.score(&f) || f.typ == "symlink" && !m.follow(&f) {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen++
-	if ok && m.seen <= maxIndexed {
-		m.found = append(m.found, scored{Found: Found{PathName: nameOf(e.Path), Type: typ}, path: e.Path, score: score})
+	if m.seen > maxIndexed {
+		return nil
+	}
+	m.found = append(m.found, f)
+	if len(m.found) >= 4*m.limit+1000 { // so that memory does not grow with the tree
+		m.trim()
 	}
 	return nil
 }
 
-func (m *matcher) score(path string) (int, bool) {
+// trim keeps the best. The lock is held, or nobody else is there any more.
+func (m *matcher) trim() {
+	order := better
 	if len(m.words) == 0 {
-		return 0, true
+		order = topLevel
+	}
+	slices.SortFunc(m.found, order)
+	if len(m.found) > m.limit {
+		m.found, m.dropped = m.found[:m.limit], true
+	}
+}
+
+// follow finds what a link leads to and whether that is wanted.
+func (m *matcher) follow(f *scored) bool {
+	info, err := m.files.Stat(f.path)
+	if err != nil {
+		return false
+	}
+	f.typ = typeOf(info.Mode())
+	return f.typ != "other" && (m.in.Type == "" || m.in.Type == f.typ)
+}
+
+// score ranks a path; it is false when a word does not match.
+func (m *matcher) score(f *scored) bool {
+	if len(m.words) == 0 {
+		return true
 	}
 	slab, ok := m.slabs.Get().(*util.Slab)
 	if !ok {
 		slab = util.MakeSlab(16<<10, 2<<10)
 	}
 	defer m.slabs.Put(slab)
-	chars := util.ToChars([]byte(path))
-	total := 0
-	for _, word := range m.words {
-		upper := strings.IndexFunc(word, unicode.IsUpper) >= 0
-		r, _ := algo.FuzzyMatchV2(upper, true, true, &chars, []rune(word), false, slab)
-		if r.Start < 0 {
-			return 0, false
-		}
-		total += r.Score
+	text := []byte(f.path)
+	if f.typ == "directory" {
+		text = append(text, '/')
 	}
-	return total, true
+	chars := util.ToChars(text)
+	start := 0
+	for _, word := range m.words {
+		// Backwards: the best of equal matches is the one nearest to the end.
+		r, _ := algo.FuzzyMatchV2(false, true, false, &chars, word, false, slab)
+		if r.Start < 0 {
+			return false
+		}
+		f.score += r.Score
+		start = r.Start
+	}
+	if start >= utf8.RuneCountInString(f.path[:strings.LastIndexByte(f.path, '/')+1]) {
+		f.last = 1
+	}
+	return true
 }

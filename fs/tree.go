@@ -1,10 +1,12 @@
 package fs
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	iofs "io/fs"
 	"slices"
 	"strings"
@@ -30,25 +32,34 @@ type Entry struct {
 	Ignored  bool   `json:"ignored" doc:"Ignore files exclude the entry."`
 }
 
-// TreeInput selects a directory.
+// TreeInput selects a directory, or with a Cursor another page of one.
 type TreeInput struct {
 	In
-	Limit  int
+	Limit int
+	// Cursor is Next or Previous of a page. It knows the directory and the
+	// filters; a directory or filter that is given beside it must be the same.
 	Cursor string
-	// NoHidden and NoIgnored leave such entries out.
+	// NoHidden and NoIgnored leave such entries out. A directory that is ignored
+	// itself is listed whole.
 	NoHidden, NoIgnored bool
 }
 
-// TreePage is a piece of a directory; Next is "" at the end.
+// TreePage is a piece of a directory; Next and Previous are cursors, "" where
+// there is nothing.
 type TreePage struct {
-	Entries []Entry
-	Next    string
+	Entries        []Entry
+	Next, Previous string
 }
 
+// treeCursor stands beside one entry, which may be gone by the time it is used:
+// before it or, with Back, behind it, looking backwards.
 type treeCursor struct {
-	Path string `json:"p"`
-	Name []byte `json:"n"`
-	Dir  bool   `json:"d"`
+	Path      []byte `json:"p"`
+	Name      []byte `json:"n"`
+	Dir       bool   `json:"d,omitempty"`
+	Back      bool   `json:"b,omitempty"`
+	NoHidden  bool   `json:"h,omitempty"`
+	NoIgnored bool   `json:"i,omitempty"`
 }
 
 type listed struct {
@@ -58,50 +69,105 @@ type listed struct {
 }
 
 // Tree lists one level of a directory: directories first, then bytewise by name.
-// No entry is opened. ".git" is left out.
+// No entry is opened. ".git" is left out. A path that is no directory is a
+// not_a_directory fault, a cursor of another listing a cursor_invalid one.
 func (s *Service) Tree(ctx context.Context, in TreeInput) (TreePage, error) {
-	dir, err := s.resolve(in.In)
+	c, err := s.treeStart(in)
 	if err != nil {
 		return TreePage{}, err
 	}
+	dir := string(c.Path)
 	info, err := s.files.Stat(dir)
 	if err != nil {
 		return TreePage{}, err
 	}
 	if !info.IsDir() {
-		return TreePage{}, fault.New(fault.NotADirectory, "%s is not a directory", in.Path).With("path", in.Path)
+		return TreePage{}, fault.New(fault.NotADirectory, "%s is not a directory", nameOf(dir).Path).With("path", nameOf(dir).Path)
 	}
-	all, err := s.entries(ctx, dir, in)
+	all, err := s.entries(ctx, c)
 	if err != nil {
 		return TreePage{}, err
 	}
-	from, err := start(all, dir, in.Cursor)
-	if err != nil {
-		return TreePage{}, err
-	}
-	limit := min(in.Limit, MaxTree)
-	if limit <= 0 {
-		limit = DefaultTree
-	}
-	rest := all[from:]
-	page := TreePage{Entries: make([]Entry, 0, min(limit, len(rest)))}
-	for _, e := range rest[:min(limit, len(rest))] {
+	from, to := c.window(all, clamp(in.Limit, DefaultTree, MaxTree))
+	page := TreePage{Entries: make([]Entry, 0, to-from)}
+	for _, e := range all[from:to] {
 		page.Entries = append(page.Entries, s.entry(dir, e))
 	}
-	if len(rest) > limit {
-		last := rest[limit-1]
-		data, err := json.Marshal(treeCursor{Path: dir, Name: []byte(last.name), Dir: last.typ.IsDir()})
-		if err != nil {
-			return TreePage{}, err
-		}
-		page.Next = base64.RawURLEncoding.EncodeToString(data)
+	if from > 0 && from < len(all) {
+		page.Previous, err = c.beside(all[from], true)
 	}
-	return page, nil
+	if to < len(all) && to > 0 {
+		var last error
+		page.Next, last = c.beside(all[to-1], false)
+		err = errors.Join(err, last)
+	}
+	return page, err
 }
 
-func (s *Service) entries(ctx context.Context, dir string, in TreeInput) ([]listed, error) {
+// treeStart reads the cursor, or makes the one before the first entry.
+func (s *Service) treeStart(in TreeInput) (treeCursor, error) {
+	var c treeCursor
+	given := in.Path != "" || in.Bytes != ""
+	if given || in.Cursor == "" {
+		dir, err := s.resolve(in.In)
+		if err != nil {
+			return c, err
+		}
+		c = treeCursor{Path: []byte(dir), NoHidden: in.NoHidden, NoIgnored: in.NoIgnored}
+	}
+	if in.Cursor == "" {
+		return c, nil
+	}
+	refused := fault.New(fault.CursorInvalid, "the cursor does not belong to this listing")
+	var old treeCursor
+	data, err := base64.RawURLEncoding.DecodeString(in.Cursor)
+	if err != nil || json.Unmarshal(data, &old) != nil {
+		return c, refused
+	}
+	if given && !bytes.Equal(old.Path, c.Path) || in.NoHidden && !old.NoHidden || in.NoIgnored && !old.NoIgnored {
+		return c, refused
+	}
+	clean, err := s.files.Rel(string(old.Path)) // a cursor is a client's text like any other
+	if err != nil || clean != string(old.Path) || len(old.Name) == 0 {
+		return c, refused
+	}
+	return old, nil
+}
+
+// window gives the entries of a page: those behind the cursor, or with Back
+// those before it.
+func (c treeCursor) window(all []listed, limit int) (from, to int) {
+	if len(c.Name) == 0 {
+		return 0, min(limit, len(all))
+	}
+	key := listed{name: string(c.Name)}
+	if c.Dir {
+		key.typ = iofs.ModeDir
+	}
+	at, found := slices.BinarySearchFunc(all, key, inTreeOrder)
+	if c.Back {
+		return max(0, at-limit), at
+	}
+	if found {
+		at++
+	}
+	return at, min(at+limit, len(all))
+}
+
+// beside gives the cursor that stands at an entry.
+func (c treeCursor) beside(e listed, back bool) (string, error) {
+	c.Name, c.Dir, c.Back = []byte(e.name), e.typ.IsDir(), back
+	data, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("making a cursor: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(data), nil
+}
+
+func (s *Service) entries(ctx context.Context, c treeCursor) ([]listed, error) {
 	var all []listed
-	o := env.WalkOptions{Path: dir, Hidden: !in.NoHidden, Ignored: !in.NoIgnored, Ordered: true, Depth: 1}
+	// In order, so that the visits come from one goroutine.
+	o := env.WalkOptions{Path: string(c.Path), Hidden: !c.NoHidden, Ignored: !c.NoIgnored, Ordered: true, Depth: 1}
 	err := s.files.Walk(ctx, o, func(e *env.Entry) error {
 		all = append(all, listed{name: e.Name, typ: e.Type, ignored: e.Ignored})
 		return nil
@@ -117,28 +183,7 @@ func inTreeOrder(a, b listed) int {
 		}
 		return 1
 	}
-	return cmp.Compare(a.name, b.name)
-}
-
-// start finds where a page begins: behind the cursor's entry, which may be gone.
-func start(all []listed, dir, cursor string) (int, error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	var c treeCursor
-	data, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || json.Unmarshal(data, &c) != nil || c.Path != dir {
-		return 0, fault.New(fault.CursorInvalid, "the cursor does not belong to this directory")
-	}
-	last := listed{name: string(c.Name)}
-	if c.Dir {
-		last.typ = iofs.ModeDir
-	}
-	at, found := slices.BinarySearchFunc(all, last, inTreeOrder)
-	if found {
-		at++
-	}
-	return at, nil
+	return strings.Compare(a.name, b.name)
 }
 
 func (s *Service) entry(dir string, l listed) Entry {
@@ -147,7 +192,7 @@ func (s *Service) entry(dir string, l listed) Entry {
 		path = dir + "/" + l.name
 	}
 	e := Entry{
-		Name: strings.ToValidUTF8(l.name, "\ufffd"), PathName: nameOf(path), Absolute: strings.ToValidUTF8(s.absolute(path), "\ufffd"),
+		Name: nameOf(l.name).Path, PathName: nameOf(path), Absolute: nameOf(s.absolute(path)).Path,
 		Type: typeOf(l.typ), Ignored: l.ignored,
 	}
 	info, err := s.files.Lstat(path)

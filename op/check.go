@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/switchyard-dev/switchyard/op/internal/bind"
 )
 
 var (
@@ -56,20 +58,20 @@ func check(c *core, in reflect.Type) {
 
 func checkContext(c *core, fail func(string, ...any)) {
 	s := c.spec
-	pinned := slices.Contains(pathParams(s.Path), "sessionID")
+	pinned := slices.Contains(bind.PathParams(s.Path), "sessionID")
 	if pinned != (c.kind == KindSession) {
 		fail("path %q does not fit a %s operation", s.Path, c.kind)
 	}
 	if (s.Item || s.Many) && c.kind != KindRequest {
 		fail("only request operations can be Item or Many")
 	}
-	if s.Item && (s.Many || len(pathParams(s.Path)) == 0) {
+	if s.Item && (s.Many || len(bind.PathParams(s.Path)) == 0) {
 		fail("an Item operation names one object in its path")
 	}
 }
 
 func checkPath(c *core, fail func(string, ...any)) {
-	params := pathParams(c.spec.Path)
+	params := bind.PathParams(c.spec.Path)
 	for i, name := range params {
 		if slices.Contains(params[:i], name) {
 			fail("path parameter %q stands twice", name)
@@ -105,17 +107,17 @@ func checkFields(c *core, fail func(string, ...any)) {
 }
 
 func checkPlace(c *core, f Input, fail func(string, ...any)) {
-	_, list := listOf(f.Field.Type)
+	_, list := bind.ListOf(f.Field.Type)
 	ok := false
 	switch f.In {
 	case InPath:
-		ok = slices.Contains(pathParams(c.spec.Path), f.Name) && scalar(f.Field.Type) && f.Field.Type.Kind() != reflect.Pointer
+		ok = slices.Contains(bind.PathParams(c.spec.Path), f.Name) && bind.Scalar(f.Field.Type) && f.Field.Type.Kind() != reflect.Pointer
 	case InQuery:
-		ok = scalar(f.Field.Type) || list
+		ok = bind.Scalar(f.Field.Type) || list
 	case InHeader:
-		ok = scalar(f.Field.Type)
+		ok = bind.Scalar(f.Field.Type)
 	case InBody:
-		ok = hasBody(c.spec.Method)
+		ok = bind.HasBody(c.spec.Method)
 	}
 	if !ok {
 		fail("field %q of type %s cannot stand in %q", f.Name, f.Field.Type, f.In)

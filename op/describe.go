@@ -5,10 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/switchyard-dev/switchyard/fault"
-	"github.com/switchyard-dev/switchyard/op/schema"
+	"github.com/switchyard-dev/switchyard/op/internal/bind"
 )
 
 // Description is all that can be told of an operation without running it: what
@@ -21,7 +19,7 @@ type Description struct {
 	// Failures are the error codes by HTTP status, each list sorted.
 	Failures map[int][]fault.Code
 
-	plan func() *plan
+	plan func() *bind.Plan
 }
 
 // Describe implements Any.
@@ -35,58 +33,8 @@ func (d Description) Tag() string {
 	return first
 }
 
-// Field describes one input field in the words of JSON.
-type Field struct {
-	Name string
-	// In is path, query, header or body.
-	In string
-	// Type is string, integer, number, boolean, array or object, and "" for any.
-	// Items is the type of an array's items.
-	Type, Items string
-	Required    bool
-	// Comma lets one value hold several, with commas between.
-	Comma   bool
-	Enum    []string
-	Default any
-	Doc     string
-}
-
 // Fields describes the input fields in the order of their declaration.
-func (d Description) Fields() []Field {
-	p := d.plan()
-	list := make([]Field, 0, len(p.fields))
-	for i := range p.fields {
-		f := &p.fields[i]
-		s := schema.Deref(p.reg, f.schema)
-		field := Field{
-			Name: f.Name, In: f.In, Type: typeOf(s), Required: f.Required, Comma: f.Comma,
-			Enum: enumOf(s), Default: f.schema.Default, Doc: f.schema.Description,
-		}
-		if s.Items != nil {
-			items := schema.Deref(p.reg, s.Items)
-			field.Items, field.Enum = typeOf(items), enumOf(items)
-		}
-		list = append(list, field)
-	}
-	return list
-}
-
-func typeOf(s *huma.Schema) string {
-	if s.Type == "" && (s.OneOf != nil || s.AnyOf != nil) {
-		return huma.TypeObject
-	}
-	return s.Type
-}
-
-func enumOf(s *huma.Schema) []string {
-	var words []string
-	for _, v := range s.Enum {
-		if word, ok := v.(string); ok {
-			words = append(words, word)
-		}
-	}
-	return words
-}
+func (d Description) Fields() []Field { return d.plan().Fields() }
 
 // The codes that operations give because of what they are. Spec.Codes adds what
 // a single one gives.
@@ -110,7 +58,7 @@ func (c *core) failures() map[int][]fault.Code {
 	if !c.spec.Public {
 		all = append(all, codesOfPrivate...)
 	}
-	if hasBody(c.spec.Method) {
+	if bind.HasBody(c.spec.Method) {
 		all = append(all, codesOfBodies...)
 	}
 	if c.spec.Method != http.MethodGet {

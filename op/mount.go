@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard-dev/switchyard/access"
+	"github.com/switchyard-dev/switchyard/op/internal/bind"
 )
 
 // HeaderEventCursor names the header that holds the position of the event stream
@@ -90,7 +91,7 @@ func (h *handler) serve(w *Writer, r *http.Request) error {
 			w.Header().Set(HeaderEventCursor, cursor)
 		}
 	}
-	query, err := parseQuery(r)
+	query, err := bind.Query(r)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (h *handler) serve(w *Writer, r *http.Request) error {
 	state.header, state.hints = w.Header(), hints
 	ctx := context.WithValue(r.Context(), contextKey{}, state)
 	out, held, err := h.op.call(ctx, h.serving.Host, target, func(in any) error {
-		return h.op.plan().bindHTTP(w, r, query, h.bodyLimit(), in)
+		return h.op.plan().HTTP(w, r, query, h.bodyLimit(), in)
 	})
 	if held != nil {
 		// The lease ends with the answer: what it tells may still be read from
@@ -123,7 +124,7 @@ func (h *handler) target(r *http.Request) Target {
 	p, _ := access.From(r.Context())
 	t := Target{Principal: p}
 	if h.op.kind == KindSession {
-		t.SessionID = pathValue(r, h.op, "sessionID")
+		t.SessionID = bind.PathValue(r, h.op.spec.Path, h.op.spec.Tail, "sessionID")
 	}
 	return t
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/switchyard-dev/switchyard/access"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/op/internal/bind"
 	"github.com/switchyard-dev/switchyard/runtime"
 )
 
@@ -87,6 +88,24 @@ type Spec struct {
 	Example, Returns any
 }
 
+// Input is one field of an operation's input; Field describes one in the words of
+// JSON.
+type (
+	Input = bind.Input
+	Field = bind.Field
+)
+
+// Where an input field stands in an HTTP request.
+const (
+	InPath   = bind.InPath
+	InQuery  = bind.InQuery
+	InHeader = bind.InHeader
+	InBody   = bind.InBody
+)
+
+// EverythingElse is the synonym for all fields of a body that are not declared.
+const EverythingElse = bind.EverythingElse
+
 // Operation is a declared operation with its types.
 type Operation[C Scope, In, Out any] struct {
 	*core
@@ -123,7 +142,7 @@ type core struct {
 	kind   Kind
 	inputs []Input
 	output Output
-	plan   func() *plan
+	plan   func() *bind.Plan
 	call   func(ctx context.Context, h Host, t Target, bind func(in any) error) (any, scope, error)
 }
 
@@ -132,12 +151,22 @@ type core struct {
 // field has the name of a context hint, an alias leads nowhere.
 func New[C Scope, In, Out any](s Spec, handle func(context.Context, C, In) (Out, error)) *Operation[C, In, Out] {
 	in := reflect.TypeFor[In]()
-	c := &core{spec: s, kind: kindOf[C](), inputs: inputsOf(s, in), output: outputOf(reflect.TypeFor[Out]())}
+	c := &core{spec: s, kind: kindOf[C](), inputs: bind.Inputs(s.Method, s.Path, in), output: outputOf(reflect.TypeFor[Out]())}
 	check(c, in)
-	c.plan = sync.OnceValue(func() *plan { return newPlan(c) })
+	c.plan = sync.OnceValue(func() *bind.Plan { return bind.New(c.reads()) })
 	o := &Operation[C, In, Out]{core: c, handle: handle}
 	c.call = o.run
 	return o
+}
+
+// reads says what the operation's input is read from.
+func (c *core) reads() bind.Config {
+	s := c.spec
+	b := bind.Config{Method: s.Method, Path: s.Path, Tail: s.Tail, Aliases: s.Aliases, Values: s.Values, Inputs: c.inputs}
+	if c.kind == KindRequest {
+		b.Context = hintNames
+	}
+	return b
 }
 
 // Do runs the operation in a context that the caller made and will release.
@@ -171,7 +200,7 @@ func (c *core) Invoke(ctx context.Context, h Host, t Target, input json.RawMessa
 	if c.spec.Many {
 		ctx = withHints(ctx, []runtime.Hint{t.Hint})
 	}
-	out, held, err := c.call(ctx, h, t, func(in any) error { return c.plan().bindFlat(input, in) })
+	out, held, err := c.call(ctx, h, t, func(in any) error { return c.plan().Flat(input, in) })
 	if held != nil {
 		defer held.Release()
 	}

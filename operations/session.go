@@ -123,7 +123,7 @@ type SessionListInput struct {
 var SessionList = op.New(op.Spec{
 	Name: "session.list", Method: "GET", Path: "/api/session",
 	Summary: "List sessions for the current runtime context by default.",
-	Codes:   []fault.Code{fault.CursorInvalid},
+	Codes:   []fault.Code{fault.CursorInvalid, fault.PathOutside},
 }, func(ctx context.Context, rt *runtime.Request, in SessionListInput) (op.Page[session.Session], error) {
 	filter, err := sessionFilter(ctx, rt, in)
 	if err != nil {

@@ -169,4 +169,3 @@ func (h *Host) Home() string { return h.home }
 
 // Roots are the directories that may be served; none means all.
 func (h *Host) Roots() []string { return append([]string{}, h.roots...) }
-

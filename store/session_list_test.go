@@ -138,7 +138,8 @@ func TestSessionListFiltersOrdersAndPages(t *testing.T) {
 	eachEngine(t, store.Config{}, func(t *testing.T, b *bundle) {
 		all := seed(b, 1200)
 		for name, f := range filters() {
-			for _, order := range []struct{ byUpdated, ascending bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+			// The page back takes the other direction of each.
+			for _, order := range []struct{ byUpdated, ascending bool }{{false, false}, {true, true}} {
 				f.ByUpdated, f.Ascending = order.byUpdated, order.ascending
 				want := expected(f, all)
 				got := pages(b, f, 401)

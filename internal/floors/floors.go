@@ -72,6 +72,7 @@ func Check(root string, rules Rules) (Report, error) {
 		c.imports(p)
 		c.sizes(p)
 		c.contents(p)
+		c.variables(p)
 	}
 	for _, e := range rules.Exceptions {
 		if !c.used[e] {

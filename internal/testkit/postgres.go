@@ -55,7 +55,7 @@ func admin(ctx context.Context, server, statement string) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the test's PostgreSQL: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing depends on it any more
+	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("running %q: %w", statement, err)
 	}

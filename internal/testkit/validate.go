@@ -272,4 +272,5 @@ func (l *lineChecker) Read(p []byte) (int, error) {
 	}
 }
 
+// Close closes the body.
 func (l *lineChecker) Close() error { return l.body.Close() }

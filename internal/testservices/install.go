@@ -71,7 +71,7 @@ func aptCommand(look func(string) (string, error), uid int) ([]string, error) {
 func aptInstall(ctx context.Context, command []string, pkg string) error {
 	apt := func(args ...string) error {
 		all := append(slices.Clone(command[1:]), args...)
-		out, err := exec.CommandContext(ctx, command[0], all...).CombinedOutput() //nolint:gosec // built in aptCommand
+		out, err := exec.CommandContext(ctx, command[0], all...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("running apt-get %s: %w\n%s", strings.Join(args, " "), err, out)
 		}

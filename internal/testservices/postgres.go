@@ -81,8 +81,10 @@ func (s *postgres) initialise(ctx context.Context, bin string, who account) erro
 	if err := errors.Join(os.Chown(s.dir, who.uid, who.gid), os.Chown(secret, who.uid, who.gid)); err != nil {
 		return fmt.Errorf("giving the server its directory: %w", err)
 	}
-	args := []string{"--pgdata=" + s.data(), "--username=switchyard", "--pwfile=" + secret,
-		"--auth=password", "--encoding=UTF8", "--locale=C", "--no-sync"}
+	args := []string{
+		"--pgdata=" + s.data(), "--username=switchyard", "--pwfile=" + secret,
+		"--auth=password", "--encoding=UTF8", "--locale=C", "--no-sync",
+	}
 	initdb := s.command(ctx, who, filepath.Join(bin, "initdb"), append(args, collation(ctx, bin)...)...)
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("running initdb: %w\n%s", err, out)
@@ -109,7 +111,7 @@ func (s *postgres) serve(ctx context.Context, who account, bin string, port int)
 	if err != nil {
 		return fmt.Errorf("making the server's log: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // the child has its own handle
+	defer log.Close() // the child has its own handle
 	// The server ends by stop, in order, not with ctx.
 	cmd := s.command(context.WithoutCancel(ctx), who, filepath.Join(bin, "postgres"), args...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -167,7 +169,7 @@ func (s *postgres) command(ctx context.Context, who account, name string, args .
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "LC_ALL=C")
 	if os.Geteuid() == 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)}} //nolint:gosec // from the user database
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)}}
 	}
 	return cmd
 }

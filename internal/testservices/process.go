@@ -63,7 +63,7 @@ func (p *process) signal(s syscall.Signal) {
 
 // runCommand runs the command to its end, or ends it with ctx, and gives its exit code.
 func runCommand(ctx context.Context, command, env []string, out io.Writer) (int, error) {
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the caller's own command; ctx ends its whole group below
+	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // the caller's own command; ctx ends its whole group below
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, os.Stderr
 	cmd.WaitDelay = outputDelay
 	p, err := start(cmd)

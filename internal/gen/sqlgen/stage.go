@@ -103,7 +103,7 @@ func install(root string, files map[string][]byte) ([]string, error) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return changed, fmt.Errorf("writing %s: %w", name, err)
 		}
-		if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // source code is for everyone
+		if err := os.WriteFile(file, content, 0o644); err != nil {
 			return changed, fmt.Errorf("writing %s: %w", name, err)
 		}
 		changed = append(changed, name)

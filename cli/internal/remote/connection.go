@@ -1,4 +1,4 @@
-package cli
+package remote
 
 import (
 	"cmp"
@@ -25,25 +25,29 @@ import (
 // probeTime bounds the question whether a server is alive.
 const probeTime = 2 * time.Second
 
-// connection says how the user wants the server to be found.
-type connection struct {
-	server, state, tokenFile string
+// Connection says how the user wants the server to be found.
+//
+// The zero value means the server that runs with an empty state directory: Flags
+// sets the defaults.
+type Connection struct {
+	Server, State, TokenFile string
 }
 
-func (c *connection) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.server, "server", "", "`URL` of the server (or set SWITCHYARD_URL; default: the one running here)")
-	f.StringVar(&c.state, "state", DefaultState(), "the server's state `directory`")
-	f.StringVar(&c.tokenFile, "token-file", "", "`file` that holds the token (or set SWITCHYARD_TOKEN)")
+// Flags adds the flags that fill c in.
+func (c *Connection) Flags(f *pflag.FlagSet) {
+	f.StringVar(&c.Server, "server", "", "`URL` of the server (or set SWITCHYARD_URL; default: the one running here)")
+	f.StringVar(&c.State, "state", DefaultState(), "the server's state `directory`")
+	f.StringVar(&c.TokenFile, "token-file", "", "`file` that holds the token (or set SWITCHYARD_TOKEN)")
 }
 
-// errNoServer means that no server is named and none runs here.
-var errNoServer = errors.New("no server is running here: start one with `switchyard serve`, or name one with --server URL")
+// ErrNoServer means that no server is named and none runs here.
+var ErrNoServer = errors.New("no server is running here: start one with `switchyard serve`, or name one with --server URL")
 
-// find gives a client of the server that is named, or else of the one that runs
-// here. Where there is none the error is errNoServer with the code of an
+// Find gives a client of the server that is named, or else of the one that runs
+// here. Where there is none the error is ErrNoServer with the code of an
 // unreachable server.
-func (c *connection) find(ctx context.Context, cfg Config) (*client, error) {
-	base := cmp.Or(c.server, os.Getenv("SWITCHYARD_URL"))
+func (c *Connection) Find(ctx context.Context, p Program) (*Client, error) {
+	base := cmp.Or(c.Server, os.Getenv("SWITCHYARD_URL"))
 	if base != "" {
 		u, err := parseServer(base)
 		if err != nil {
@@ -53,31 +57,31 @@ func (c *connection) find(ctx context.Context, cfg Config) (*client, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newClient(cfg, u.String(), token), nil
+		return NewClient(p, u.String(), token), nil
 	}
-	r, state, err := probe(ctx, c.state)
+	r, state, err := probe(ctx, c.State)
 	switch {
 	case err != nil:
 		return nil, err
 	case state == stateSilent:
-		return nil, exitf(exitUnreachable, "the server at %s (pid %d) does not answer", r.URL, r.PID)
+		return nil, Exitf(ExitUnreachable, "the server at %s (pid %d) does not answer", r.URL, r.PID)
 	case state != stateRunning:
-		return nil, &Exit{Code: exitUnreachable, Err: errNoServer}
+		return nil, &Exit{Code: ExitUnreachable, Err: ErrNoServer}
 	}
 	token, err := c.token(true)
 	if err != nil {
 		return nil, err
 	}
-	return newClient(cfg, r.URL, token), nil
+	return NewClient(p, r.URL, token), nil
 }
 
 func parseServer(base string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usagef("%q is not the URL of a server, such as http://127.0.0.1:%d", base, DefaultPort)
+		return nil, Usagef("%q is not the URL of a server, such as http://127.0.0.1:%d", base, DefaultPort)
 	}
 	if u.User != nil {
-		return nil, usagef("give the token by --token-file or SWITCHYARD_TOKEN, not in the URL")
+		return nil, Usagef("give the token by --token-file or SWITCHYARD_TOKEN, not in the URL")
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}, nil
 }
@@ -92,15 +96,15 @@ func isLoopback(host string) bool {
 
 // token gives the secret to show to the server; "" for none. The one in the
 // state directory opens the server of this machine: it is sent to no other.
-func (c *connection) token(here bool) (string, error) {
-	src := access.TokenSource{File: c.tokenFile, Env: os.Getenv("SWITCHYARD_TOKEN")}
+func (c *Connection) token(here bool) (string, error) {
+	src := access.TokenSource{File: c.TokenFile, Env: os.Getenv("SWITCHYARD_TOKEN")}
 	if src.File == "" && src.Env == "" {
 		if !here {
 			return "", nil
 		}
-		src.StateDir = c.state
+		src.StateDir = c.State
 		// Loading would make one, which is the server's business.
-		if _, err := os.Stat(filepath.Join(c.state, tokenFile)); errors.Is(err, iofs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(c.State, TokenFile)); errors.Is(err, iofs.ErrNotExist) {
 			return "", nil
 		}
 	}
@@ -110,9 +114,6 @@ func (c *connection) token(here bool) (string, error) {
 	}
 	return t.Reveal(), nil
 }
-
-// tokenFile is the name of the file in the state directory that holds the token.
-const tokenFile = "token"
 
 // serverState says what is known of the server of a state directory.
 type serverState int
@@ -185,7 +186,9 @@ func answers(ctx context.Context, base string) bool {
 	if err != nil {
 		return false
 	}
-	res, err := newTransport().RoundTrip(req)
+	t := newTransport()
+	defer t.CloseIdleConnections()
+	res, err := t.RoundTrip(req)
 	if err != nil {
 		return false
 	}

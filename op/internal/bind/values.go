@@ -1,4 +1,4 @@
-package op
+package bind
 
 import (
 	"encoding"
@@ -18,8 +18,8 @@ import (
 	"github.com/switchyard-dev/switchyard/fault"
 )
 
-// parseQuery reads a query string; nil when there is none.
-func parseQuery(r *http.Request) (url.Values, error) {
+// Query reads a query string; nil when there is none.
+func Query(r *http.Request) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
 	}
@@ -30,12 +30,12 @@ func parseQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// pathValue gives a path parameter, decoded where the path as sent holds
+// PathValue gives a path parameter, decoded where the path as sent holds
 // escapes that a decoded path would lose. What is not UTF-8 becomes U+FFFD: no
 // identifier has that, so it is as unknown as it should be.
-func pathValue(r *http.Request, c *core, name string) string {
-	params := pathParams(c.spec.Path)
-	if c.spec.Tail && name == params[len(params)-1] {
+func PathValue(r *http.Request, path string, tail bool, name string) string {
+	params := PathParams(path)
+	if tail && name == params[len(params)-1] {
 		name = "*"
 	}
 	v := r.PathValue(name)
@@ -48,7 +48,7 @@ func pathValue(r *http.Request, c *core, name string) string {
 }
 
 // checkQuery finds the parameters that nobody declared.
-func (p *plan) checkQuery(query url.Values, bad *findings) {
+func (p *Plan) checkQuery(query url.Values, bad *findings) {
 	if len(query) == 0 {
 		return
 	}
@@ -72,29 +72,26 @@ func (p *plan) checkQuery(query url.Values, bad *findings) {
 
 // knownQuery lists the declared parameters first, then their synonyms, then the
 // hints, so that ties of nearness go to what the document shows.
-func (p *plan) knownQuery() []string {
+func (p *Plan) knownQuery() []string {
 	var known []string
 	for i := range p.fields {
 		if p.fields[i].In == InQuery {
 			known = append(known, p.fields[i].Name)
 		}
 	}
-	for _, from := range slices.Sorted(maps.Keys(p.op.spec.Aliases)) {
-		if slices.Contains(known, p.op.spec.Aliases[from]) {
+	for _, from := range slices.Sorted(maps.Keys(p.Aliases)) {
+		if slices.Contains(known, p.Aliases[from]) {
 			known = append(known, from)
 		}
 	}
-	if p.op.kind == KindRequest {
-		known = append(known, hintNames...)
-	}
-	return known
+	return append(known, p.Context...)
 }
 
 // bindValues reads one parameter from the strings given for it.
-func (p *plan) bindValues(v reflect.Value, f *planned, given []string, bad *findings) {
+func (p *Plan) bindValues(v reflect.Value, f *planned, given []string, bad *findings) {
 	where := f.In + "." + f.Name
 	target := v.FieldByIndex(f.Field.Index)
-	element, list := listOf(f.Field.Type)
+	element, list := ListOf(f.Field.Type)
 	switch {
 	case len(given) == 0 && f.Required:
 		bad.add(where, "required")
@@ -118,7 +115,7 @@ func (p *plan) bindValues(v reflect.Value, f *planned, given []string, bad *find
 	}
 }
 
-func (p *plan) bindList(target reflect.Value, element reflect.Type, f *planned, given []string, bad *findings) {
+func (p *Plan) bindList(target reflect.Value, element reflect.Type, f *planned, given []string, bad *findings) {
 	if f.Comma {
 		given = strings.Split(strings.Join(given, ","), ",")
 	}

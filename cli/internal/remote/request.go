@@ -1,4 +1,4 @@
-package cli
+package remote
 
 import (
 	"bytes"
@@ -15,18 +15,18 @@ import (
 	"github.com/switchyard-dev/switchyard/op"
 )
 
-// arguments are what an operation is called with.
-type arguments struct {
-	// values are the input's members by name, in whatever place they belong;
+// Arguments are what an operation is called with.
+type Arguments struct {
+	// Values are the input's members by name, in whatever place they belong;
 	// what no field is called goes into the body, for the server to judge.
-	values map[string]any
-	// directories and workspace are the hints of request operations.
-	directories []string
-	workspace   string
+	Values map[string]any
+	// Directories and Workspace are the hints of request operations.
+	Directories []string
+	Workspace   string
 }
 
-// pathNames lists the parameters of an operation's path in order.
-func pathNames(path string) []string {
+// PathNames lists the parameters of an operation's path in order.
+func PathNames(path string) []string {
 	var names []string
 	for segment := range strings.SplitSeq(path, "/") {
 		if strings.HasPrefix(segment, "{") && strings.HasSuffix(segment, "}") {
@@ -53,7 +53,7 @@ type draft struct {
 // newRequest makes the request of a call to the server at base. It checks
 // nothing that the server checks; only a path parameter that is missing is an
 // error, since without it the path would be another operation's.
-func newRequest(ctx context.Context, base string, d op.Description, a arguments) (*http.Request, error) {
+func newRequest(ctx context.Context, base string, d op.Description, a Arguments) (*http.Request, error) {
 	r := draft{
 		op: d, fields: map[string]op.Field{}, path: d.Path, query: url.Values{}, header: http.Header{},
 		body: map[string]json.RawMessage{},
@@ -61,23 +61,23 @@ func newRequest(ctx context.Context, base string, d op.Description, a arguments)
 	for _, f := range d.Fields() {
 		r.fields[f.Name] = f
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.values)) {
-		raw, err := json.Marshal(a.values[name])
+	for _, name := range slices.Sorted(maps.Keys(a.Values)) {
+		raw, err := json.Marshal(a.Values[name])
 		if err != nil {
-			return nil, usagef("%s: %w", name, err)
+			return nil, Usagef("%s: %w", name, err)
 		}
 		r.put(name, raw)
 	}
-	for _, name := range pathNames(d.Path) {
+	for _, name := range PathNames(d.Path) {
 		if strings.Contains(r.path, "{"+name+"}") {
-			return nil, usagef("%s needs --%s", d.Name, name)
+			return nil, Usagef("%s needs --%s", d.Name, name)
 		}
 	}
-	for _, dir := range a.directories {
+	for _, dir := range a.Directories {
 		r.query.Add("directory", dir)
 	}
-	if a.workspace != "" {
-		r.query.Set("workspace", a.workspace)
+	if a.Workspace != "" {
+		r.query.Set("workspace", a.Workspace)
 	}
 	return r.request(ctx, base)
 }
@@ -86,7 +86,7 @@ func newRequest(ctx context.Context, base string, d op.Description, a arguments)
 func (r *draft) put(name string, raw json.RawMessage) {
 	f, known := r.fields[name]
 	switch {
-	case slices.Contains(pathNames(r.op.Path), name):
+	case slices.Contains(PathNames(r.op.Path), name):
 		if text := strings.Join(texts(raw), ","); text != "" {
 			r.path = strings.Replace(r.path, "{"+name+"}", url.PathEscape(text), 1)
 		}
@@ -117,7 +117,7 @@ func (r *draft) request(ctx context.Context, base string) (*http.Request, error)
 	}
 	req, err := http.NewRequestWithContext(ctx, r.op.Method, target, body)
 	if err != nil {
-		return nil, usagef("%s cannot be called like this: %w", r.op.Name, err)
+		return nil, Usagef("%s cannot be called like this: %w", r.op.Name, err)
 	}
 	req.Header = r.header
 	req.Header.Set("Accept", "*/*")

@@ -1,4 +1,4 @@
-package cli
+package remote
 
 import (
 	"context"
@@ -25,28 +25,29 @@ const (
 	longestWait = 5 * time.Second
 )
 
-// frame is an event as the stream has it: its position and its envelope.
-type frame struct {
-	id   string
-	data string
+// Frame is an event as the stream has it: its position and its envelope, a JSON
+// text.
+type Frame struct {
+	ID   string
+	Data string
 }
 
-// errBrokeOff says that a stream ended where the server would not end it.
-var errBrokeOff error = &Exit{Code: exitUnreachable, Err: errors.New("the connection to the server broke off")}
+// ErrBrokeOff says that a stream ended where the server would not end it.
+var ErrBrokeOff error = &Exit{Code: ExitUnreachable, Err: errors.New("the connection to the server broke off")}
 
-// frames reads the events of one answer. A clean end ends the sequence, anything
+// Frames reads the events of one answer. A clean end ends the sequence, anything
 // else is its last element.
-func frames(body io.ReadCloser) iter.Seq2[frame, error] {
-	return func(yield func(frame, error) bool) {
+func Frames(body io.ReadCloser) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
 		w := &watched{body: body}
 		w.timer = time.AfterFunc(silence, func() { _ = body.Close() })
 		defer w.timer.Stop()
 		for e, err := range sse.Read(w, &sse.ReadConfig{MaxEventSize: frameLimit}) {
 			if err != nil {
-				yield(frame{}, errBrokeOff)
+				yield(Frame{}, ErrBrokeOff)
 				return
 			}
-			if e.Data != "" && !yield(frame{id: e.LastEventID, data: e.Data}, nil) {
+			if e.Data != "" && !yield(Frame{ID: e.LastEventID, Data: e.Data}, nil) {
 				return
 			}
 		}
@@ -67,25 +68,25 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// follower follows the event stream and comes back when the connection is lost,
+// Follower follows the event stream and comes back when the connection is lost,
 // from where it was.
-type follower struct {
-	client *client
-	// filter are the arguments of event.subscribe.
-	filter arguments
-	// lost, when set, hears why a connection ended and when the next is tried.
-	lost func(err error, wait time.Duration)
-	// patience bounds the time without a connection; 0 is no bound.
-	patience time.Duration
+type Follower struct {
+	Client *Client
+	// Filter are the arguments of event.subscribe.
+	Filter Arguments
+	// Lost, when set, hears why a connection ended and when the next is tried.
+	Lost func(err error, wait time.Duration)
+	// Patience bounds the time without a connection; 0 is no bound.
+	Patience time.Duration
 }
 
-// follow calls each for every event until it gives an error, which is returned.
+// Follow calls each for every event until it gives an error, which is returned.
 // A server that cannot be reached at first, or that refuses, ends it too.
-func (f *follower) follow(ctx context.Context, each func(frame) error) error {
+func (f *Follower) Follow(ctx context.Context, each func(Frame) error) error {
 	last, begun, wait, since := "", false, firstWait, time.Now()
 	for {
-		err := f.once(ctx, last, func(e frame) error {
-			last, begun, wait, since = e.id, true, firstWait, time.Now()
+		err := f.once(ctx, last, func(e Frame) error {
+			last, begun, wait, since = e.ID, true, firstWait, time.Now()
 			if err := each(e); err != nil {
 				return &enough{err}
 			}
@@ -96,16 +97,16 @@ func (f *follower) follow(ctx context.Context, each func(frame) error) error {
 		case errors.As(err, &stop):
 			return stop.err
 		case ctx.Err() != nil:
-			return interrupted()
-		case !begun, final(err), f.patience > 0 && time.Since(since) > f.patience:
+			return Interrupted()
+		case !begun, final(err), f.Patience > 0 && time.Since(since) > f.Patience:
 			return err
 		}
 		pause := wait/2 + rand.N(wait/2)
-		if f.lost != nil {
-			f.lost(err, pause)
+		if f.Lost != nil {
+			f.Lost(err, pause)
 		}
 		if clock.Sleep(ctx, pause) != nil {
-			return interrupted()
+			return Interrupted()
 		}
 		wait = min(2*wait, longestWait)
 	}
@@ -124,22 +125,22 @@ func final(err error) bool {
 }
 
 // once reads the stream until it ends. It never ends without an error.
-func (f *follower) once(ctx context.Context, last string, each func(frame) error) error {
-	filter := f.filter
+func (f *Follower) once(ctx context.Context, last string, each func(Frame) error) error {
+	filter := f.Filter
 	if last != "" {
-		filter.values = map[string]any{"Last-Event-ID": last}
-		for name, v := range f.filter.values {
+		filter.Values = map[string]any{"Last-Event-ID": last}
+		for name, v := range f.Filter.Values {
 			if name != "after" {
-				filter.values[name] = v
+				filter.Values[name] = v
 			}
 		}
 	}
-	res, err := f.client.open(ctx, "event.subscribe", filter)
+	res, err := f.Client.Open(ctx, "event.subscribe", filter)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	for e, err := range frames(res.Body) {
+	for e, err := range Frames(res.Body) {
 		if err == nil {
 			err = each(e)
 		}
@@ -147,5 +148,5 @@ func (f *follower) once(ctx context.Context, last string, each func(frame) error
 			return err
 		}
 	}
-	return errBrokeOff
+	return ErrBrokeOff
 }

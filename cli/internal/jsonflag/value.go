@@ -1,10 +1,14 @@
-package cli
+// Package jsonflag holds flags whose values are JSON: read from what people type
+// for a field of an operation's input, by the type of the field.
+package jsonflag
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"reflect"
 	"strconv"
@@ -13,27 +17,27 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// inputValue is a flag that holds the JSON of an input field.
-type inputValue struct {
-	// kind is the type of the field, or of its items when it is a list: string,
+// Value is a flag that holds the JSON of an input field. It is a pflag.Value.
+type Value struct {
+	// Kind is the type of the field, or of its items when it is a list: string,
 	// integer, number, boolean, else any JSON.
-	kind string
-	list bool
-	// stdin is what "@-" reads.
-	stdin io.Reader
+	Kind string
+	List bool
+	// Stdin is what "@-" reads.
+	Stdin io.Reader
 
 	items []json.RawMessage
 }
 
-// json gives the value to send.
-func (v *inputValue) json() json.RawMessage {
-	if !v.list {
+// JSON gives the value to send, once the flag was given.
+func (v *Value) JSON() json.RawMessage {
+	if !v.List {
 		return v.items[len(v.items)-1]
 	}
 	all := []json.RawMessage{}
 	for _, item := range v.items {
 		var several []json.RawMessage
-		if v.kind == huma.TypeObject && json.Unmarshal(item, &several) == nil {
+		if v.Kind == huma.TypeObject && json.Unmarshal(item, &several) == nil {
 			all = append(all, several...)
 			continue
 		}
@@ -41,13 +45,13 @@ func (v *inputValue) json() json.RawMessage {
 	}
 	data, err := json.Marshal(all)
 	if err != nil { // Set took JSON only.
-		panic("cli: " + err.Error())
+		panic("jsonflag: " + err.Error())
 	}
 	return data
 }
 
 // Set implements pflag.Value. A list grows by one.
-func (v *inputValue) Set(s string) error {
+func (v *Value) Set(s string) error {
 	raw, err := v.parse(s)
 	if err == nil {
 		v.items = append(v.items, raw)
@@ -55,25 +59,26 @@ func (v *inputValue) Set(s string) error {
 	return err
 }
 
-func (v *inputValue) parse(s string) (json.RawMessage, error) {
-	switch v.kind {
+func (v *Value) parse(s string) (json.RawMessage, error) {
+	switch v.Kind {
 	case huma.TypeString:
 		return json.Marshal(s)
 	case huma.TypeInteger:
-		if _, err := strconv.ParseInt(s, 10, 64); err != nil {
-			return nil, fmt.Errorf("a whole number is needed")
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return nil, errors.New("a whole number is needed")
 		}
-		return json.RawMessage(strings.TrimPrefix(s, "+")), nil
+		return json.Marshal(n)
 	case huma.TypeNumber:
 		n, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return nil, fmt.Errorf("a number is needed")
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+			return nil, errors.New("a number is needed")
 		}
 		return json.Marshal(n)
 	case huma.TypeBoolean:
 		b, err := strconv.ParseBool(s)
 		if err != nil {
-			return nil, fmt.Errorf("true or false is needed")
+			return nil, errors.New("true or false is needed")
 		}
 		return json.Marshal(b)
 	}
@@ -82,8 +87,8 @@ func (v *inputValue) parse(s string) (json.RawMessage, error) {
 
 // parseAny reads JSON, from a file after @. Text that does not look like JSON is
 // a string.
-func (v *inputValue) parseAny(s string) (json.RawMessage, error) {
-	text, err := textOf(s, v.stdin)
+func (v *Value) parseAny(s string) (json.RawMessage, error) {
+	text, err := TextOf(s, v.Stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +102,9 @@ func (v *inputValue) parseAny(s string) (json.RawMessage, error) {
 	return json.Marshal(string(text))
 }
 
-// textOf gives the text of an argument: of a file for @file, of the standard
+// TextOf gives the text of an argument: of a file for @file, of the standard
 // input for @-, else the argument itself.
-func textOf(s string, stdin io.Reader) ([]byte, error) {
+func TextOf(s string, stdin io.Reader) ([]byte, error) {
 	name, isFile := strings.CutPrefix(s, "@")
 	switch {
 	case !isFile:
@@ -120,25 +125,30 @@ func badJSON(text []byte) error {
 }
 
 // String implements pflag.Value; it shows nothing as a default.
-func (v *inputValue) String() string { return "" }
+func (v *Value) String() string { return "" }
 
 // Type implements pflag.Value in pflag's own words: completion offers a flag
 // again when its type is a slice.
-func (v *inputValue) Type() string {
+func (v *Value) Type() string {
 	name := map[string]string{
 		huma.TypeString: "string", huma.TypeInteger: "int", huma.TypeNumber: "float", huma.TypeBoolean: "bool",
-	}[v.kind]
+	}[v.Kind]
 	if name == "" {
 		name = "json"
 	}
-	if v.list {
+	if v.List {
 		return name + "Slice"
 	}
 	return name
 }
 
-// kindOf gives the kind of a Go type's JSON, and whether it is a list of them.
-func kindOf(t reflect.Type) (kind string, list bool) {
+// Scalar reports whether a kind is that of a single value.
+func Scalar(kind string) bool {
+	return kind == huma.TypeString || kind == huma.TypeInteger || kind == huma.TypeNumber || kind == huma.TypeBoolean
+}
+
+// KindOf gives the kind of a Go type's JSON, and whether it is a list of them.
+func KindOf(t reflect.Type) (kind string, list bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -153,7 +163,7 @@ func kindOf(t reflect.Type) (kind string, list bool) {
 		return huma.TypeNumber, false
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {
-			kind, nested := kindOf(t.Elem())
+			kind, nested := KindOf(t.Elem())
 			if nested {
 				kind = huma.TypeObject
 			}

@@ -1,4 +1,4 @@
-package op
+package bind
 
 import (
 	"bytes"
@@ -17,12 +17,26 @@ import (
 	"github.com/switchyard-dev/switchyard/op/schema"
 )
 
-// plan is how an operation's input is read and checked. It is made at the first
+// Config says what a Plan reads.
+type Config struct {
+	Method, Path string
+	// Tail lets the last path parameter hold slashes.
+	Tail bool
+	// Aliases are synonyms of fields, Values those of their values.
+	Aliases map[string]string
+	Values  map[string]map[string]string
+	// Context are the query parameters that name a context: they are read
+	// elsewhere, and known here.
+	Context []string
+	Inputs  []Input
+}
+
+// Plan is how an operation's input is read and checked. It is made at the first
 // use of the operation, so that starting the program costs nothing for it. Its
 // schemas are its own: those of the document have the same content, but names
 // that only matter there.
-type plan struct {
-	op     *core
+type Plan struct {
+	Config
 	reg    huma.Registry
 	fields []planned
 	places map[string]bool
@@ -33,22 +47,23 @@ type planned struct {
 	schema *huma.Schema
 }
 
-func newPlan(c *core) *plan {
-	p := &plan{op: c, reg: schema.NewRegistry(schema.Options{}), places: map[string]bool{}}
-	for _, f := range c.inputs {
+// New makes a plan. It panics when a field's type has no schema.
+func New(c Config) *Plan {
+	p := &Plan{Config: c, reg: schema.NewRegistry(schema.Options{}), places: map[string]bool{}}
+	for _, f := range c.Inputs {
 		p.fields = append(p.fields, planned{Input: f, schema: f.Of(p.reg)})
 		p.places[f.In] = true
 	}
 	return p
 }
 
-// bindHTTP reads the input from a request: in is a pointer to its struct.
+// HTTP reads the input from a request: in is a pointer to its struct.
 // Everything that is wrong is told at once, except for a body that cannot be
 // read at all.
-func (p *plan) bindHTTP(w http.ResponseWriter, r *http.Request, query url.Values, limit int64, in any) error {
+func (p *Plan) HTTP(w http.ResponseWriter, r *http.Request, query url.Values, limit int64, in any) error {
 	bad := &findings{}
 	v := reflect.ValueOf(in).Elem()
-	if hasBody(p.op.spec.Method) {
+	if HasBody(p.Method) {
 		data, err := readBody(w, r, limit)
 		if err != nil {
 			return err
@@ -58,14 +73,14 @@ func (p *plan) bindHTTP(w http.ResponseWriter, r *http.Request, query url.Values
 		}
 	}
 	p.checkQuery(query, bad)
-	if len(p.op.spec.Aliases)+len(p.op.spec.Values) > 0 {
+	if len(p.Aliases)+len(p.Values) > 0 {
 		query = p.canonical(query, bad)
 	}
 	for i := range p.fields {
 		f := &p.fields[i]
 		switch f.In {
 		case InPath:
-			p.bindValues(v, f, []string{pathValue(r, p.op, f.Name)}, bad)
+			p.bindValues(v, f, []string{PathValue(r, p.Path, p.Tail, f.Name)}, bad)
 		case InQuery:
 			p.bindValues(v, f, query[f.Name], bad)
 		case InHeader:
@@ -75,8 +90,8 @@ func (p *plan) bindHTTP(w http.ResponseWriter, r *http.Request, query url.Values
 	return bad.err()
 }
 
-// bindFlat reads the input from one JSON object that holds all fields.
-func (p *plan) bindFlat(data json.RawMessage, in any) error {
+// Flat reads the input from one JSON object that holds all fields.
+func (p *Plan) Flat(data json.RawMessage, in any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
 	}
@@ -88,7 +103,7 @@ func (p *plan) bindFlat(data json.RawMessage, in any) error {
 	return bad.err()
 }
 
-func (p *plan) bindBody(data []byte, in any, bad *findings) error {
+func (p *Plan) bindBody(data []byte, in any, bad *findings) error {
 	if len(data) == 0 && !p.places[InBody] {
 		return nil
 	}
@@ -100,7 +115,7 @@ func (p *plan) bindBody(data []byte, in any, bad *findings) error {
 
 // bindObject checks a JSON object against the fields of the places that here
 // accepts and reads it into in. An error is about the text as a whole.
-func (p *plan) bindObject(data []byte, in any, where string, here func(place string) bool, bad *findings) error {
+func (p *Plan) bindObject(data []byte, in any, where string, here func(place string) bool, bad *findings) error {
 	value, err := parse(data)
 	if err != nil {
 		return err
@@ -109,7 +124,7 @@ func (p *plan) bindObject(data []byte, in any, where string, here func(place str
 	if !ok {
 		return fault.New(fault.ValidationFailed, "the %s must be a JSON object", where).At(where, "expected object")
 	}
-	if len(p.op.spec.Aliases)+len(p.op.spec.Values) > 0 {
+	if len(p.Aliases)+len(p.Values) > 0 {
 		if data, object = p.rewrite(data, object, where, bad); bad.any() {
 			return nil
 		}
@@ -185,7 +200,7 @@ func setDefault(v reflect.Value, f *planned) {
 
 // validate checks one value against its field's schema. A union is checked here,
 // since the validator neither names the choices nor refuses what is no object.
-func (p *plan) validate(f *planned, where string, value any, bad *findings) {
+func (p *Plan) validate(f *planned, where string, value any, bad *findings) {
 	s := schema.Deref(p.reg, f.schema)
 	if s.Discriminator == nil {
 		p.run(f.schema, where, value, bad)
@@ -210,7 +225,7 @@ func (p *plan) validate(f *planned, where string, value any, bad *findings) {
 	p.run(p.reg.SchemaFromRef(ref), where, value, bad)
 }
 
-func (p *plan) run(s *huma.Schema, where string, value any, bad *findings) {
+func (p *Plan) run(s *huma.Schema, where string, value any, bad *findings) {
 	var res huma.ValidateResult
 	path := huma.NewPathBuffer(make([]byte, 0, 64), 0)
 	path.Push(where)

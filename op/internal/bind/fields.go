@@ -1,4 +1,7 @@
-package op
+// Package bind reads the input of an operation: from the path, the query, the
+// headers and the body of a request, or from one JSON object. It checks
+// everything and tells all that is wrong at once.
+package bind
 
 import (
 	"encoding"
@@ -29,11 +32,11 @@ type Input struct {
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// inputsOf lists the input fields of an operation in the order of the struct.
-func inputsOf(s Spec, t reflect.Type) []Input {
+// Inputs lists the input fields of an operation in the order of the struct.
+func Inputs(method, path string, t reflect.Type) []Input {
 	var list []Input
 	for _, p := range schema.PropertiesOf(t) {
-		f := Input{Property: p, In: locate(s, p), Comma: p.Field.Tag.Get("list") == "comma"}
+		f := Input{Property: p, In: locate(method, path, p), Comma: p.Field.Tag.Get("list") == "comma"}
 		f.Required = f.Required || f.In == InPath
 		list = append(list, f)
 	}
@@ -43,24 +46,25 @@ func inputsOf(s Spec, t reflect.Type) []Input {
 // locate says where a field stands: what its "in" tag says, else a path
 // parameter when the path names it, else a query parameter on methods without a
 // body, else the body.
-func locate(s Spec, p schema.Property) string {
+func locate(method, path string, p schema.Property) string {
 	switch in := p.Field.Tag.Get("in"); {
 	case in != "":
 		return in
-	case slices.Contains(pathParams(s.Path), p.Name):
+	case slices.Contains(PathParams(path), p.Name):
 		return InPath
-	case !hasBody(s.Method):
+	case !HasBody(method):
 		return InQuery
 	}
 	return InBody
 }
 
-func hasBody(method string) bool {
+// HasBody reports whether requests of a method carry their input in a body.
+func HasBody(method string) bool {
 	return method != http.MethodGet && method != http.MethodDelete
 }
 
-// pathParams lists the names in braces of a path, in order.
-func pathParams(path string) []string {
+// PathParams lists the names in braces of a path, in order.
+func PathParams(path string) []string {
 	var names []string
 	for segment := range strings.SplitSeq(path, "/") {
 		if strings.HasPrefix(segment, "{") && strings.HasSuffix(segment, "}") {
@@ -70,8 +74,8 @@ func pathParams(path string) []string {
 	return names
 }
 
-// scalar reports whether values of t can be read from one string.
-func scalar(t reflect.Type) bool {
+// Scalar reports whether values of t can be read from one string.
+func Scalar(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -87,10 +91,10 @@ func scalar(t reflect.Type) bool {
 	return false
 }
 
-// listOf gives the element type of a repeatable query parameter.
-func listOf(t reflect.Type) (reflect.Type, bool) {
+// ListOf gives the element type of a repeatable query parameter.
+func ListOf(t reflect.Type) (reflect.Type, bool) {
 	if t.Kind() != reflect.Slice || reflect.PointerTo(t).Implements(textUnmarshaler) {
 		return nil, false
 	}
-	return t.Elem(), scalar(t.Elem()) && t.Elem().Kind() != reflect.Pointer
+	return t.Elem(), Scalar(t.Elem()) && t.Elem().Kind() != reflect.Pointer
 }

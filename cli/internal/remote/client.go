@@ -1,4 +1,4 @@
-package cli
+package remote
 
 import (
 	"context"
@@ -23,17 +23,18 @@ const dialTime = 5 * time.Second
 // problemLimit bounds how much of a failure's body is read, in bytes.
 const problemLimit = 1 << 20
 
-// client calls operations of one server. It is safe for concurrent use.
-type client struct {
-	base  string // without a slash at the end
-	token string
-	cfg   Config
-	http  *http.Client
+// Client calls operations of one server. It is safe for concurrent use.
+type Client struct {
+	base    string // without a slash at the end
+	token   string
+	program Program
+	http    *http.Client
 }
 
-func newClient(cfg Config, base, token string) *client {
-	return &client{
-		base: strings.TrimSuffix(base, "/"), token: token, cfg: cfg,
+// NewClient makes a client of the server at base; token is "" for none.
+func NewClient(p Program, base, token string) *Client {
+	return &Client{
+		base: strings.TrimSuffix(base, "/"), token: token, program: p,
 		http: &http.Client{
 			Transport: newTransport(),
 			// A token is for the server that was named, wherever it points to.
@@ -50,8 +51,8 @@ func newTransport() *http.Transport {
 }
 
 // describe finds an operation by its name.
-func (c *client) describe(name string) (op.Description, error) {
-	for _, o := range c.cfg.Operations() {
+func (c *Client) describe(name string) (op.Description, error) {
+	for _, o := range c.program.Operations() {
 		if d := o.Describe(); d.Name == name {
 			return d, nil
 		}
@@ -61,11 +62,11 @@ func (c *client) describe(name string) (op.Description, error) {
 
 // send sends a request. An answer with another status than 2xx is an error: a
 // *problem with the code of a failure. The caller closes the body.
-func (c *client) send(req *http.Request) (*http.Response, error) {
+func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	req.Header.Set("User-Agent", "switchyard/"+c.cfg.Version)
+	req.Header.Set("User-Agent", "switchyard/"+c.program.Version)
 	res, err := c.http.Do(req)
 	if err != nil {
 		var wrapped *url.Error // repeats method and address
@@ -78,15 +79,16 @@ func (c *client) send(req *http.Request) (*http.Response, error) {
 		return res, nil
 	}
 	defer res.Body.Close()
-	return nil, &Exit{Code: exitFailed, Err: readProblem(res)}
+	return nil, &Exit{Code: ExitFailed, Err: readProblem(res)}
 }
 
-// open calls an operation and gives its answer. The caller closes the body.
-func (c *client) open(ctx context.Context, name string, a arguments) (*http.Response, error) {
-	d, err := c.describe(name)
-	if err != nil {
-		return nil, err
-	}
+// Base is the address of the server.
+func (c *Client) Base() string { return c.base }
+
+// Do calls an operation by its description and gives the answer, whose status is
+// a 2xx: a failure is an error that CodeOf knows, with the code of the exit. The
+// caller closes the body.
+func (c *Client) Do(ctx context.Context, d op.Description, a Arguments) (*http.Response, error) {
 	req, err := newRequest(ctx, c.base, d, a)
 	if err != nil {
 		return nil, err
@@ -94,9 +96,18 @@ func (c *client) open(ctx context.Context, name string, a arguments) (*http.Resp
 	return c.send(req)
 }
 
-// call calls an operation and reads the data of its answer; into may be nil.
-func (c *client) call(ctx context.Context, name string, a arguments, into any) error {
-	res, err := c.open(ctx, name, a)
+// Open is Do for an operation that is known by its name.
+func (c *Client) Open(ctx context.Context, name string, a Arguments) (*http.Response, error) {
+	d, err := c.describe(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.Do(ctx, d, a)
+}
+
+// Call calls an operation and reads the data of its answer; into may be nil.
+func (c *Client) Call(ctx context.Context, name string, a Arguments, into any) error {
+	res, err := c.Open(ctx, name, a)
 	if err != nil {
 		return err
 	}
@@ -163,8 +174,8 @@ func readProblem(res *http.Response) *problem {
 	return p
 }
 
-// codeOf gives the code of a failure that the server told, "" for other errors.
-func codeOf(err error) fault.Code {
+// CodeOf gives the code of a failure that the server told, "" for other errors.
+func CodeOf(err error) fault.Code {
 	var p *problem
 	if errors.As(err, &p) {
 		return p.Code

@@ -1,4 +1,4 @@
-package op
+package bind
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 const EverythingElse = "*"
 
 // canonical rewrites synonyms in a query. The given values are not changed.
-func (p *plan) canonical(query url.Values, bad *findings) url.Values {
+func (p *Plan) canonical(query url.Values, bad *findings) url.Values {
 	if len(query) == 0 {
 		return query
 	}
 	query = maps.Clone(query)
-	for _, from := range slices.Sorted(maps.Keys(p.op.spec.Aliases)) {
-		to := p.op.spec.Aliases[from]
+	for _, from := range slices.Sorted(maps.Keys(p.Aliases)) {
+		to := p.Aliases[from]
 		values, ok := query[from]
 		if !ok {
 			continue
@@ -31,7 +31,7 @@ func (p *plan) canonical(query url.Values, bad *findings) url.Values {
 		query[to] = values
 		delete(query, from)
 	}
-	for name, synonyms := range p.op.spec.Values {
+	for name, synonyms := range p.Values {
 		values := slices.Clone(query[name])
 		for i, v := range values {
 			if c, ok := synonyms[v]; ok {
@@ -47,7 +47,7 @@ func (p *plan) canonical(query url.Values, bad *findings) url.Values {
 
 // rewrite gives a body with its synonyms replaced, as text and as value. A body
 // without any stays as it is.
-func (p *plan) rewrite(data []byte, object map[string]any, where string, bad *findings) ([]byte, map[string]any) {
+func (p *Plan) rewrite(data []byte, object map[string]any, where string, bad *findings) ([]byte, map[string]any) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // Numbers keep their digits.
 	var exact map[string]any
@@ -55,8 +55,8 @@ func (p *plan) rewrite(data []byte, object map[string]any, where string, bad *fi
 		return data, object
 	}
 	changed := false
-	for _, from := range slices.Sorted(maps.Keys(p.op.spec.Aliases)) {
-		to := p.op.spec.Aliases[from]
+	for _, from := range slices.Sorted(maps.Keys(p.Aliases)) {
+		to := p.Aliases[from]
 		for _, source := range p.sources(exact, from, to) {
 			target := to
 			if from == EverythingElse {
@@ -69,7 +69,7 @@ func (p *plan) rewrite(data []byte, object map[string]any, where string, bad *fi
 			changed = changed || moved
 		}
 	}
-	for path, synonyms := range p.op.spec.Values {
+	for path, synonyms := range p.Values {
 		holder, name := holderOf(exact, strings.Split(path, "."), false)
 		given, _ := holder[name].(string)
 		if canonical, ok := synonyms[given]; ok {
@@ -88,7 +88,7 @@ func (p *plan) rewrite(data []byte, object map[string]any, where string, bad *fi
 }
 
 // sources lists the paths in a body that the synonym from stands for.
-func (p *plan) sources(object map[string]any, from, to string) []string {
+func (p *Plan) sources(object map[string]any, from, to string) []string {
 	if from != EverythingElse {
 		return []string{from}
 	}

@@ -1,4 +1,4 @@
-package op
+package bind
 
 import (
 	"fmt"
@@ -82,7 +82,7 @@ func quoted(set map[string]string) string {
 	return `"` + strings.Join(slices.Sorted(maps.Keys(set)), `", "`) + `"`
 }
 
-func (p *plan) unknownField(name string, known map[string]bool) string {
+func (p *Plan) unknownField(name string, known map[string]bool) string {
 	near := nearest(name, slices.Sorted(maps.Keys(known)))
 	switch {
 	case near == "":

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/switchyard-dev/switchyard/cli"
+)
+
+// serveInstead makes the test binary be the program, for tests that need a real
+// process to kill.
+const serveInstead = "SWITCHYARD_TEST_BE_THE_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(serveInstead) != "" {
+		os.Exit(run())
+	}
+	os.Exit(m.Run())
+}
+
+// process is a server in a process of its own.
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	url   string
+	token string
+}
+
+func spawn(t *testing.T, state, home string) *process {
+	t.Helper()
+	p := &process{t: t, token: "swy_test-token-of-at-least-forty-characters-0123456789"}
+	p.cmd = exec.Command(os.Args[0], "serve", "--port", "0", "--state", state, "--directory", home) //nolint:noctx // killed by the test
+	p.cmd.Env = []string{serveInstead + "=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "SWITCHYARD_TOKEN=" + p.token}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	p.cmd.Stderr = &errs
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	var at cli.Runtime
+	if err != nil || json.Unmarshal(line, &at) != nil {
+		p.kill()
+		t.Fatalf("the server did not start: %q %v %s", line, err, errs.String())
+	}
+	p.url = at.URL
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// call sends JSON and decodes the "data" of the answer; a server that is gone is
+// no failure here.
+func (p *process) call(method, path string, in, out any) (status int) {
+	data, err := json.Marshal(in)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, bytes.NewReader(data))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+p.token)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0
+	}
+	answer := struct {
+		Data any `json:"data"`
+	}{Data: out}
+	if out != nil && res.StatusCode == http.StatusOK {
+		if err := json.Unmarshal(body, &answer); err != nil {
+			p.t.Fatalf("%s: %v", body, err)
+		}
+	}
+	return res.StatusCode
+}
+
+// TestKillAtAnyMomentLeavesNoSessionStuck kills a server in the middle of turns
+// and starts it again on the same store: what was acknowledged is there, nothing
+// is busy, every answer is closed, and each session takes a new prompt.
+func TestKillAtAnyMomentLeavesNoSessionStuck(t *testing.T) {
+	t.Parallel()
+	state, home := t.TempDir(), t.TempDir()
+	p := spawn(t, state, home)
+	defer func() { p.kill() }()
+	scripts := []string{"say:hello", "hang", `tool:todowrite:{"todos":[]}`, `tool:bash:{"command":"sleep 60"}`, `tool:write:{"path":"x","content":"y"}`}
+	for round := range 6 {
+		accepted := map[string]string{} // message by session
+		for n, script := range scripts {
+			var ses struct {
+				ID string `json:"id"`
+			}
+			if status := p.call("POST", "/api/session", map[string]any{}, &ses); status != http.StatusOK {
+				t.Fatalf("creating a session: %d", status)
+			}
+			msg := fmt.Sprintf("msg_r%dn%d", round, n)
+			in := map[string]any{"messageID": msg, "prompt": map[string]any{"text": script}}
+			if p.call("POST", "/api/session/"+ses.ID+"/prompt", in, nil) == http.StatusOK {
+				accepted[ses.ID] = msg
+			}
+		}
+		<-time.After(time.Duration(rand.IntN(40)) * time.Millisecond)
+		p.kill()
+		p = spawn(t, state, home)
+		checkSettled(t, p, accepted)
+	}
+}
+
+func checkSettled(t *testing.T, p *process, accepted map[string]string) {
+	t.Helper()
+	var active map[string]any
+	if p.call("GET", "/api/session/active?scope=server", nil, &active); len(active) != 0 {
+		t.Fatalf("busy after a restart: %v", active)
+	}
+	for ses, msg := range accepted {
+		var items []struct {
+			Info struct {
+				ID, Role string
+				Time     struct{ Completed int64 }
+			}
+			Parts []struct {
+				Type  string
+				State struct{ Status string }
+			}
+		}
+		if status := p.call("GET", "/api/session/"+ses+"/context", nil, &items); status != http.StatusOK || len(items) == 0 || items[0].Info.ID != msg {
+			t.Fatalf("an acknowledged prompt is gone: %d %+v", status, items)
+		}
+		for _, m := range items {
+			if m.Info.Role == "assistant" && m.Info.Time.Completed == 0 {
+				t.Fatalf("an answer is open after a restart: %+v", m)
+			}
+			for _, part := range m.Parts {
+				if s := part.State.Status; s == "pending" || s == "running" {
+					t.Fatalf("a call is %s after a restart", s)
+				}
+			}
+		}
+		var waited struct{ Outcome string }
+		p.call("POST", "/api/session/"+ses+"/prompt", map[string]any{"prompt": map[string]any{"text": "say:again"}}, nil)
+		if p.call("POST", "/api/session/"+ses+"/wait", map[string]any{"timeout": 20_000}, &waited); waited.Outcome != "completed" {
+			t.Fatalf("a new prompt ended %q", waited.Outcome)
+		}
+	}
+}
