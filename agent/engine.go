@@ -52,7 +52,7 @@ type Engine struct {
 	log         *slog.Logger
 	changed     *event.Wakeups // keyed by session: a turn began or ended
 
-	ctx  context.Context //nolint:containedctx // the life of all turns: they outlive every request
+	ctx  context.Context // the life of all turns: they outlive every request
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup
 

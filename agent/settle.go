@@ -160,7 +160,8 @@ func (e *Engine) lookAt(ctx context.Context, in WaitInput) (WaitResult, bool, er
 	if in.TurnID != "" {
 		t, err := e.sessions.TurnGet(ctx, in.SessionID, in.TurnID)
 		if fault.Is(err, fault.TurnNotFound) {
-			if _, gone := e.sessions.Get(ctx, in.SessionID); gone != nil {
+			_, err = e.sessions.Get(ctx, in.SessionID)
+			if fault.Is(err, fault.SessionNotFound) {
 				return WaitResult{Outcome: "deleted"}, true, nil
 			}
 		}

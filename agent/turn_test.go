@@ -264,7 +264,7 @@ func TestQuestionWaitsForItsAnswer(t *testing.T) {
 		"question": "Which?", "header": "Pick", "options": []any{map[string]any{"label": "red", "description": "r"}, map[string]any{"label": "blue", "description": "b"}},
 	}}})
 	b.prompt(ses, "tool:question:"+string(input))
-	var que = pendingQuestion(b)
+	que := pendingQuestion(b)
 	active, err := b.engine.Active(t.Context())
 	if err != nil || active[ses.ID].Waiting != "question" {
 		t.Fatalf("%+v, %v", active, err)

@@ -89,7 +89,8 @@ func operations() []op.Any {
 		op.New(op.Spec{Name: "thing.create", Method: "POST", Path: "/api/thing", Summary: "Makes a thing.", Aliases: map[string]string{"content": "text"}},
 			func(_ context.Context, _ *runtime.Request, in struct {
 				Text string `json:"text" maxLength:"10"`
-			}) (thing, error) {
+			},
+			) (thing, error) {
 				return thing(in), nil
 			}),
 		op.New(op.Spec{Name: "session.get", Method: "GET", Path: "/api/session/{sessionID}", Summary: "A session."},
@@ -105,7 +106,8 @@ func operations() []op.Any {
 		op.New(op.Spec{Name: "model.get", Method: "GET", Path: "/api/model/{modelID}", Summary: "A model.", Tail: true},
 			func(_ context.Context, _ *runtime.Server, in struct {
 				ModelID string `json:"modelID"`
-			}) (string, error) {
+			},
+			) (string, error) {
 				return in.ModelID, nil
 			}),
 	}

@@ -87,13 +87,12 @@ type Config struct {
 
 // App is a server that was put together. Close ends it.
 type App struct {
-	config  Config
-	log     *slog.Logger
-	store   *store.DB
-	bus     *event.Bus
-	host    *runtime.Host
-	engine  *agent.Engine
-	problem func(http.ResponseWriter, *http.Request, error)
+	config Config
+	log    *slog.Logger
+	store  *store.DB
+	bus    *event.Bus
+	host   *runtime.Host
+	engine *agent.Engine
 }
 
 // New opens everything but the listener, and settles the turns that an earlier

@@ -223,7 +223,7 @@ func TestCheckListsAllProblemsOfAFile(t *testing.T) {
 func TestProblemsOfALocation(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{
-		"project/opencode.json":     `{"modle": 1}`,
+		"project/opencode.json":     `{"modell": 1}`,
 		"project/sub/opencode.json": `{"model": 1}`,
 	})
 	for directory, want := range map[string]string{"": "warning", "sub": "error warning"} {

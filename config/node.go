@@ -307,7 +307,7 @@ func endOfString(data []byte, i int) int {
 // endOfComment gives the offset of the last byte of the comment at i, or i
 // where there is none.
 func endOfComment(data []byte, i int) int {
-	end := ""
+	var end string
 	switch {
 	case bytes.HasPrefix(data[i:], []byte("//")):
 		end = "\n"

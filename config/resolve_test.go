@@ -153,7 +153,7 @@ func TestBrokenProjectLeavesOthersAlone(t *testing.T) {
 		t.Errorf("the root: %+v", r.Config)
 	}
 	// The error is kept like a result and ends with its cause.
-	if _, again := b.loader.Resolve(t.Context(), b.at("broken")); again != err {
+	if _, again := b.loader.Resolve(t.Context(), b.at("broken")); !errors.Is(again, err) {
 		t.Errorf("again: %v", again)
 	}
 	b.write("project/broken/opencode.json", `{"model": "c/d"}`)

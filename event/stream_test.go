@@ -267,7 +267,7 @@ func TestSC10_SeveralDirectoriesAndManyStreamsOnOneConnection(t *testing.T) {
 	if res.StatusCode != http.StatusNoContent || connections.Load() != 1 {
 		t.Errorf("plain answer %s, %d connections", res.Status, connections.Load())
 	}
-	go w.bus.Stop(t.Context()) //nolint:errcheck // its own test looks at it
+	go w.bus.Stop(t.Context())
 	for _, c := range clients {
 		all, clean := c.ended()
 		if clean || len(all) != 1 || all[0].Type != "server.stopping" {

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"runtime"
 	"sync"
@@ -134,8 +133,11 @@ func (s *Service) grep(ctx context.Context, in GrepInput) iter.Seq2[Match, error
 			return
 		}
 		// The searching ends early without a word when ctx does.
-		if err := errors.Join(walkErr, context.Cause(ctx)); err != nil {
-			yield(Match{}, err)
+		if walkErr == nil {
+			walkErr = context.Cause(ctx)
+		}
+		if walkErr != nil {
+			yield(Match{}, walkErr)
 		}
 	}
 }

@@ -27,8 +27,8 @@ type SearchInput struct {
 	// Query is fuzzy: its letters in order; words apart by spaces must all match.
 	// Directories are matched with a slash at their end.
 	Query string
-	// Type is "file", "directory" or "" for both. A link counts as what it leads
-	// to; one that leads outside or nowhere is not found.
+	// Type is "file", "directory" or "" for both. A link to a file counts as one.
+	// Other links are not found: what is behind them is, by its own name.
 	Type            string
 	Limit           int
 	Hidden, Ignored bool
@@ -111,10 +111,14 @@ type matcher struct {
 
 func (m *matcher) visit(e *env.Entry) error {
 	f := scored{path: e.Path, typ: typeOf(e.Type)}
-	if f.typ == "other" || m.in.Type != "" && f.typ != "symlink" && m.in.Type != f.typ {
+	link := f.typ == "symlink"
+	if link {
+		f.typ = "file"
+	}
+	if f.typ == "other" || m.in.Type != "" && m.in.Type != f.typ {
 		return nil
 	}
-	if !m.score(&f) || f.typ == "symlink" && !m.follow(&f) {
+	if !m.score(&f) || link && !m.leadsToFile(f.path) {
 		return nil
 	}
 	m.mu.Lock()
@@ -142,14 +146,9 @@ func (m *matcher) trim() {
 	}
 }
 
-// follow finds what a link leads to and whether that is wanted.
-func (m *matcher) follow(f *scored) bool {
-	info, err := m.files.Stat(f.path)
-	if err != nil {
-		return false
-	}
-	f.typ = typeOf(info.Mode())
-	return f.typ != "other" && (m.in.Type == "" || m.in.Type == f.typ)
+func (m *matcher) leadsToFile(link string) bool {
+	info, err := m.files.Stat(link)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // score ranks a path; it is false when a word does not match.

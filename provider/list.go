@@ -43,11 +43,7 @@ func (i *Inventory) List() List {
 		next := Provider{ID: p.ID, Name: p.Name, Kind: string(p.Kind), Env: append([]string{}, p.Env...), Models: map[string]catalog.Model{}}
 		if next.Connected = i.connected(p.ID); next.Connected {
 			out.Connected = append(out.Connected, p.ID)
-			for _, m := range i.catalog.Models() {
-				if m.ProviderID == p.ID {
-					next.Models[m.ID] = m
-				}
-			}
+			next.Models = i.modelsOf(p.ID)
 		}
 		if p.DefaultModel != "" {
 			out.Default[p.ID] = p.DefaultModel
@@ -59,6 +55,16 @@ func (i *Inventory) List() List {
 	}
 	if ref := i.DefaultModel(); !ref.IsZero() {
 		out.Model = &ref
+	}
+	return out
+}
+
+func (i *Inventory) modelsOf(provider string) map[string]catalog.Model {
+	out := map[string]catalog.Model{}
+	for _, m := range i.catalog.Models() {
+		if m.ProviderID == provider {
+			out[m.ID] = m
+		}
 	}
 	return out
 }

@@ -320,7 +320,7 @@ func Items(raw []json.RawMessage) ([]chat.Item, error) {
 // it has none, or when no turn is named.
 func (s *Service) LastAnswer(ctx context.Context, ses id.Session, turn id.Turn) (*chat.AssistantMessage, error) {
 	if turn == "" {
-		return nil, nil //nolint:nilnil // no turn has no answer, which is no error
+		return nil, nil // no turn has no answer, which is no error
 	}
 	rows, err := store.Get(ctx, s.store, func(ctx context.Context, r store.Reader) ([]db.Message, error) {
 		return r.MessageByTurn(ctx, db.MessageByTurnParams{SessionID: string(ses), TurnID: string(turn)})
@@ -337,5 +337,5 @@ func (s *Service) LastAnswer(ctx context.Context, ses id.Session, turn id.Turn) 
 			return answer, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // the turn ended before its first answer
+	return nil, nil // the turn ended before its first answer
 }

@@ -302,4 +302,3 @@ func (s *Service) SetTodos(ctx context.Context, run Run, todos []chat.Todo) erro
 		return TodoUpdated.Append(tx, run.Origin, TodoPayload{SessionID: run.SessionID, Todos: todos})
 	})
 }
-

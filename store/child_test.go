@@ -30,10 +30,10 @@ func child(role string) int {
 	name := os.Getenv(childName)
 	d, err := store.Open(context.Background(), store.Config{URL: os.Getenv(childURL), Owner: name, Note: "pid " + strconv.Itoa(os.Getpid()) + " port 4096"})
 	if err != nil {
-		fmt.Println("error", err)
+		fmt.Fprintln(os.Stdout, "error", err)
 		return 1
 	}
-	fmt.Println("open", d.Boot().Number)
+	fmt.Fprintln(os.Stdout, "open", d.Boot().Number)
 	if role == "holder" {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return 0
@@ -53,10 +53,10 @@ func child(role string) int {
 					return err
 				})
 				if err != nil {
-					fmt.Println("error", err)
+					fmt.Fprintln(os.Stdout, "error", err)
 					return
 				}
-				fmt.Println("stored", row, told)
+				fmt.Fprintln(os.Stdout, "stored", row, told)
 			}
 		})
 	}

@@ -234,8 +234,9 @@ func (l *lite) member(ctx context.Context, job *liteJob) error {
 	if !job.claimed.CompareAndSwap(false, true) {
 		return nil // its caller has left
 	}
-	if job.err = context.Cause(job.ctx); job.err != nil {
-		return nil
+	job.err = context.Cause(job.ctx)
+	if job.err != nil {
+		return nil //nolint:nilerr // the caller's end is its own error, not the transaction's
 	}
 	if err := l.exec(ctx, "SAVEPOINT member"); err != nil {
 		return err

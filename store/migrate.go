@@ -125,7 +125,8 @@ func lockFile(path, note string) (*os.File, error) {
 		return nil, errors.Join(fault.New(fault.StoreUnavailable, "the store is in use by another process (%s)",
 			cmp.Or(strings.TrimSpace(string(holder)), "it is just starting")), f.Close())
 	}
-	if err := f.Truncate(0); err == nil {
+	err = f.Truncate(0)
+	if err == nil {
 		_, err = f.WriteAt([]byte(note+"\n"), 0)
 	}
 	if err != nil {

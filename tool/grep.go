@@ -161,7 +161,7 @@ func (s *grepSearch) visit(e *env.Entry) error {
 	}
 	data, err := s.load(e)
 	if err != nil || data == nil {
-		return nil // gone or unreadable: a search passes over it
+		return nil //nolint:nilerr // gone or unreadable: a search passes over it
 	}
 	if found := s.match(data); len(found) > 0 {
 		s.add(fileHits{path: e.Path, lines: found})

@@ -86,7 +86,7 @@ func (t readTool) Run(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, c.explain(at, err)
 	}
-	res := Result{}
+	var res Result
 	if info.IsDir() {
 		res, err = readDir(files, at, in, c.Limits.OrDefault())
 	} else {

@@ -38,7 +38,7 @@ type process struct {
 func spawn(t *testing.T, state, home string) *process {
 	t.Helper()
 	p := &process{t: t, token: "swy_test-token-of-at-least-forty-characters-0123456789"}
-	p.cmd = exec.Command(os.Args[0], "serve", "--port", "0", "--state", state, "--directory", home) //nolint:noctx // killed by the test
+	p.cmd = exec.Command(os.Args[0], "serve", "--port", "0", "--state", state, "--directory", home) // killed by the test
 	p.cmd.Env = []string{serveInstead + "=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "SWITCHYARD_TOKEN=" + p.token}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -135,33 +135,39 @@ func checkSettled(t *testing.T, p *process, accepted map[string]string) {
 		t.Fatalf("busy after a restart: %v", active)
 	}
 	for ses, msg := range accepted {
-		var items []struct {
-			Info struct {
-				ID, Role string
-				Time     struct{ Completed int64 }
-			}
-			Parts []struct {
-				Type  string
-				State struct{ Status string }
-			}
-		}
-		if status := p.call("GET", "/api/session/"+ses+"/context", nil, &items); status != http.StatusOK || len(items) == 0 || items[0].Info.ID != msg {
-			t.Fatalf("an acknowledged prompt is gone: %d %+v", status, items)
-		}
-		for _, m := range items {
-			if m.Info.Role == "assistant" && m.Info.Time.Completed == 0 {
-				t.Fatalf("an answer is open after a restart: %+v", m)
-			}
-			for _, part := range m.Parts {
-				if s := part.State.Status; s == "pending" || s == "running" {
-					t.Fatalf("a call is %s after a restart", s)
-				}
-			}
-		}
+		checkClosed(t, p, ses, msg)
 		var waited struct{ Outcome string }
 		p.call("POST", "/api/session/"+ses+"/prompt", map[string]any{"prompt": map[string]any{"text": "say:again"}}, nil)
 		if p.call("POST", "/api/session/"+ses+"/wait", map[string]any{"timeout": 20_000}, &waited); waited.Outcome != "completed" {
 			t.Fatalf("a new prompt ended %q", waited.Outcome)
+		}
+	}
+}
+
+// checkClosed: the prompt is there, and what answered it is over.
+func checkClosed(t *testing.T, p *process, ses, msg string) {
+	t.Helper()
+	var items []struct {
+		Info struct {
+			ID, Role string
+			Time     struct{ Completed int64 }
+		}
+		Parts []struct {
+			Type  string
+			State struct{ Status string }
+		}
+	}
+	if status := p.call("GET", "/api/session/"+ses+"/context", nil, &items); status != http.StatusOK || len(items) == 0 || items[0].Info.ID != msg {
+		t.Fatalf("an acknowledged prompt is gone: %d %+v", status, items)
+	}
+	for _, m := range items {
+		if m.Info.Role == "assistant" && m.Info.Time.Completed == 0 {
+			t.Fatalf("an answer is open after a restart: %+v", m)
+		}
+		for _, part := range m.Parts {
+			if s := part.State.Status; s == "pending" || s == "running" {
+				t.Fatalf("a call is %s after a restart", s)
+			}
 		}
 	}
 }

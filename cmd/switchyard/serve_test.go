@@ -54,7 +54,7 @@ func TestServeOnPortZeroPrintsJSON(t *testing.T) {
 	case err := <-done:
 		t.Fatal(err)
 	}
-	res, err := http.Get(at.URL + "/api/session") //nolint:noctx // the server of this test answers at once
+	res, err := http.Get(at.URL + "/api/session")
 	if err != nil {
 		t.Fatal(err)
 	}
