@@ -118,7 +118,9 @@ func (e *LocalEnv) Start(ctx context.Context, c Command) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(args[0], args[1:]...)
+	// The end of ctx stops the whole group, in steps; os/exec would kill the
+	// command alone.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(e.ChildEnv(c.Env, c.Call), "PWD="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

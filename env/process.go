@@ -28,8 +28,8 @@ const (
 	killWait = time.Second
 
 	// A look at the group costs little at first and a walk through /proc later.
-	groupPollMin = 5 * time.Millisecond
-	groupPollMax = 80 * time.Millisecond
+	groupPollFirst = 5 * time.Millisecond
+	groupPollLast  = 80 * time.Millisecond
 )
 
 // process is a running command with the group that it leads.
@@ -172,7 +172,7 @@ func (p *process) signal(s syscall.Signal, limit time.Duration) bool {
 	if err := syscall.Kill(-p.PID(), s); errors.Is(err, syscall.ESRCH) {
 		return true
 	}
-	for pause := groupPollMin; time.Now().Before(end); pause = min(2*pause, groupPollMax) {
+	for pause := groupPollFirst; time.Now().Before(end); pause = min(2*pause, groupPollLast) {
 		<-time.After(pause)
 		if !groupAlive(p.PID()) {
 			return true

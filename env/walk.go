@@ -146,6 +146,9 @@ func (f *localFiles) walkStart(o WalkOptions) (*step, error) {
 		if err != nil {
 			return nil, err
 		}
+		if info.Mode().Type() == iofs.ModeSymlink { // it became one just now
+			return nil, iofs.ErrNotExist
+		}
 		dir := name
 		if !info.IsDir() {
 			dir = path.Dir(name)

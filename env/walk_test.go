@@ -243,23 +243,9 @@ func TestWalkEndsWithItsContextAndLeaksNothing(t *testing.T) {
 	}
 }
 
-// TestIgnoreRulesAgreeWithGit compares a walk with git's own opinion.
-func TestIgnoreRulesAgreeWithGit(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	git := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command("git", args...)
-		cmd.Dir = b.root
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "XDG_CONFIG_HOME=/nowhere", "HOME=/nowhere")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
-	git("init", "-q")
-	for file, rules := range map[string]string{
+// ignoreRules are files of rules, and ignoreFiles what they are held against.
+var (
+	ignoreRules = map[string]string{
 		".git/info/exclude": "excluded.txt\nkept.tmp\n",
 		".gitignore": "\ufeff*.log\n!keep.log\n# comment\n\\#hash\n\\!bang\n/build\nnode_modules/\ndoc/*.txt\n**/gen/*.go\n" +
 			"vendor/**\nfoo/**/bar\n*.t?p\n[!a-z]*.dat\ntrail  \nspace\\ \ncr\r\n*\\[x\\]\n!kept.tmp\nonly/\ntemp.*.swp\n/a/*\n!/a/keep/\n",
@@ -267,11 +253,8 @@ func TestIgnoreRulesAgreeWithGit(t *testing.T) {
 		"sub/deep/.gitignore": "*\n!*/\n!*.md\n",
 		"white/.gitignore":    "/*\n!/src\n!.gitignore\n",
 		"all/.gitignore":      "**\n!ok\n",
-	} {
-		must(t, os.MkdirAll(filepath.Dir(b.at(file)), 0o755))
-		must(t, os.WriteFile(b.at(file), []byte(rules), 0o644))
 	}
-	b.put(t,
+	ignoreFiles = []string{
 		"x.log", "keep.log", "#hash", "!bang", "build/x", "src/build/x", "node_modules/m/x.js", "src/node_modules/y.js",
 		"doc/a.txt", "doc/sub/a.txt", "gen/x.go", "src/gen/x.go", "src/gen/sub/x.go", "vendor/x/y", "vendor.go",
 		"foo/bar", "foo/a/bar", "foo/a/b/bar", "foo/a/b/baz", "a.tmp", "kept.tmp", "excluded.txt", "sub/excluded.txt",
@@ -280,26 +263,49 @@ func TestIgnoreRulesAgreeWithGit(t *testing.T) {
 		"sub/x.log", "sub/local", "sub/more/local", "sub/inner/f", "sub/deep/x.go", "sub/deep/x.md", "sub/deep/er/y.md", "sub/deep/er/y.go",
 		"white/src/f", "white/src/x.log", "white/other/f", "white/file", "all/ok", "all/no", "all/d/ok",
 		"plain/file.go", "plain/d.ext/log", "LOG.LOG", ".hidden/f",
-	)
-	want := strings.Split(strings.TrimSuffix(git("ls-files", "-co", "--exclude-standard", "-z"), "\x00"), "\x00")
-	slices.Sort(want)
-	files := func(files env.Files, o env.WalkOptions) []string {
-		var mu sync.Mutex
-		got := []string{}
-		must(t, files.Walk(t.Context(), o, func(e *env.Entry) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if !e.Type.IsDir() {
-				got = append(got, e.Path)
-			}
-			return nil
-		}))
-		slices.Sort(got)
-		return got
 	}
-	wantPaths(t, "whole", files(b.files, env.WalkOptions{Hidden: true}), want...)
+)
 
-	// A root below the top, and a linked work tree, know the same rules.
+func (b bundle) git(t testing.TB, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = b.root
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "XDG_CONFIG_HOME=/nowhere", "HOME=/nowhere")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// walkedFiles gives what a walk finds beside directories, hidden files too.
+func walkedFiles(t testing.TB, files env.Files) []string {
+	t.Helper()
+	got := []string{}
+	must(t, files.Walk(t.Context(), env.WalkOptions{Hidden: true, Ordered: true}, func(e *env.Entry) error {
+		if !e.Type.IsDir() {
+			got = append(got, e.Path)
+		}
+		return nil
+	}))
+	return got
+}
+
+// TestIgnoreRulesAgreeWithGit compares a walk with git's own opinion, also for a
+// root below the top and for a linked work tree, which know the same rules.
+func TestIgnoreRulesAgreeWithGit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.git(t, "init", "-q")
+	for file, rules := range ignoreRules {
+		must(t, os.MkdirAll(filepath.Dir(b.at(file)), 0o755))
+		must(t, os.WriteFile(b.at(file), []byte(rules), 0o644))
+	}
+	b.put(t, ignoreFiles...)
+	want := strings.Split(strings.TrimSuffix(b.git(t, "ls-files", "-co", "--exclude-standard", "-z"), "\x00"), "\x00")
+	slices.Sort(want)
+	wantPaths(t, "whole", walkedFiles(t, b.files), want...)
+
 	inner, err := b.env.Open(b.at("sub"))
 	must(t, err)
 	defer inner.Close()
@@ -309,15 +315,15 @@ func TestIgnoreRulesAgreeWithGit(t *testing.T) {
 			wantSub = append(wantSub, rest)
 		}
 	}
-	wantPaths(t, "sub", files(inner, env.WalkOptions{Hidden: true}), wantSub...)
+	wantPaths(t, "sub", walkedFiles(t, inner), wantSub...)
 
-	git("-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "x")
-	git("worktree", "add", "-q", "../linked")
+	b.git(t, "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "x")
+	b.git(t, "worktree", "add", "-q", "../linked")
 	tree := filepath.Join(filepath.Dir(b.root), "linked")
 	must(t, os.WriteFile(filepath.Join(tree, "excluded.txt"), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(tree, "seen.txt"), nil, 0o600))
 	other, err := b.env.Open(tree)
 	must(t, err)
 	defer other.Close()
-	wantPaths(t, "linked work tree", files(other, env.WalkOptions{}), "seen.txt")
+	wantPaths(t, "linked work tree", walkedFiles(t, other), "seen.txt")
 }

@@ -65,7 +65,7 @@ func (f *localFiles) placeOf(p string) (place, error) {
 	return place{dir: dir, name: path.Base(name)}, nil
 }
 
-func (p place) close() { _ = p.dir.Close() }
+func (at place) close() { _ = at.dir.Close() }
 
 // explainChange is explain for changes: there a file in the middle of a path
 // stands in the way, it does not say that something is missing.

@@ -14,6 +14,8 @@ import (
 const (
 	// binarySniff is how much of a file is looked at for a NUL, in bytes.
 	binarySniff = 1 << 10
+	// firstBuffer is what is read of a file at once, and what a buffer grows by.
+	firstBuffer = 64 << 10
 	// keptBuffer is the largest buffer that a searcher keeps for the next file.
 	keptBuffer = 4 << 20
 	// checkLines is after how many lines a search looks at its context.
@@ -52,16 +54,10 @@ func (s *searcher) content(e *env.Entry) ([]byte, bool) {
 		return nil, false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || info.Size() > maxGrepFile {
-		return nil, false
-	}
 	if cap(s.buf) > keptBuffer {
 		s.buf = nil
 	}
-	// The size is a hint only: files grow, and some file systems tell none. What
-	// is read beyond it is at least the byte that shows the end.
-	data := slices.Grow(s.buf[:0], max(int(info.Size())+1, binarySniff))
+	data := slices.Grow(s.buf[:0], firstBuffer)
 	for checked := false; ; {
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
@@ -76,10 +72,22 @@ func (s *searcher) content(e *env.Entry) ([]byte, bool) {
 			return data, true
 		case err != nil, len(data) > maxGrepFile:
 			return nil, false
-		case len(data) == cap(data):
-			data = slices.Grow(data, len(data))
+		case len(data) == cap(data): // most files end before: only these are asked for their size
+			if data = grown(f, data); data == nil {
+				return nil, false
+			}
 		}
 	}
+}
+
+// grown makes room for the rest of a file; it is nil when the file is too large.
+func grown(f env.File, data []byte) []byte {
+	info, err := f.Stat()
+	if err != nil || info.Size() > maxGrepFile {
+		return nil
+	}
+	// A file may have grown meanwhile, and the last read of all finds nothing.
+	return slices.Grow(data, max(int(info.Size())-len(data), 0)+firstBuffer)
 }
 
 // search appends the matches of one file to out.

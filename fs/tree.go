@@ -169,6 +169,9 @@ func (s *Service) entries(ctx context.Context, c treeCursor) ([]listed, error) {
 	// In order, so that the visits come from one goroutine.
 	o := env.WalkOptions{Path: string(c.Path), Hidden: !c.NoHidden, Ignored: !c.NoIgnored, Ordered: true, Depth: 1}
 	err := s.files.Walk(ctx, o, func(e *env.Entry) error {
+		if e.Path == string(c.Path) { // the directory became a file just now
+			return nil
+		}
 		all = append(all, listed{name: e.Name, typ: e.Type, ignored: e.Ignored})
 		return nil
 	})

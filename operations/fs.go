@@ -65,7 +65,7 @@ var FSTree = op.New(op.Spec{
 	if err != nil {
 		return op.Page[fs.Entry]{}, err
 	}
-	return pageOf(page.Entries, "", page.Next, nil, nil), nil
+	return pageOf(page.Entries, page.Previous, page.Next, nil, nil), nil
 })
 
 // FSSearchInput says which paths to look for.
