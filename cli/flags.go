@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -36,15 +35,15 @@ func addInput(cmd *cobra.Command, d op.Description, stdin io.Reader) *inputFlags
 	fields := d.Fields()
 	for _, name := range remote.PathNames(d.Path) {
 		if !slices.ContainsFunc(fields, func(f op.Field) bool { return f.Name == name }) {
-			in.add(cmd, op.Field{Name: name, Type: huma.TypeString, Required: true}, &jsonflag.Value{Kind: huma.TypeString}, taken)
+			in.add(cmd, op.Field{Name: name, Type: jsonflag.TypeString, Required: true}, &jsonflag.Value{Kind: jsonflag.TypeString}, taken)
 		}
 	}
 	for _, f := range fields {
 		v := &jsonflag.Value{Kind: f.Type, Stdin: stdin}
-		if f.Type == huma.TypeArray {
+		if f.Type == jsonflag.TypeArray {
 			v.Kind, v.List = f.Items, true
 			if !jsonflag.Scalar(v.Kind) {
-				v.Kind = huma.TypeObject
+				v.Kind = jsonflag.TypeObject
 			}
 		}
 		in.add(cmd, f, v, taken)
@@ -70,7 +69,7 @@ func shortcut(d op.Description, name string) (op.Field, *jsonflag.Value, bool) {
 	if i < 0 {
 		return op.Field{}, nil, false
 	}
-	v := &jsonflag.Value{Kind: huma.TypeObject}
+	v := &jsonflag.Value{Kind: jsonflag.TypeObject}
 	if t, ok := memberOf(d.Inputs[i].Field.Type, rest); ok {
 		v.Kind, v.List = jsonflag.KindOf(t)
 	}
@@ -101,7 +100,7 @@ func (in *inputFlags) add(cmd *cobra.Command, f op.Field, v *jsonflag.Value, tak
 	in.values[f.Name], in.names[name] = v, f.Name
 	flag := in.set.VarPF(v, name, "", usageOf(f, v))
 	switch {
-	case v.Kind == huma.TypeBoolean && !v.List:
+	case v.Kind == jsonflag.TypeBoolean && !v.List:
 		flag.NoOptDefVal = "true"
 	case len(f.Enum) > 0:
 		complete(cmd, name, f.Enum)

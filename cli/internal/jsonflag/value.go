@@ -13,8 +13,16 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+)
 
-	"github.com/danielgtaylor/huma/v2"
+// The types of JSON that matter for flags, as descriptions of fields spell them.
+const (
+	TypeString  = "string"
+	TypeInteger = "integer"
+	TypeNumber  = "number"
+	TypeBoolean = "boolean"
+	TypeArray   = "array"
+	TypeObject  = "object"
 )
 
 // Value is a flag that holds the JSON of an input field. It is a pflag.Value.
@@ -37,7 +45,7 @@ func (v *Value) JSON() json.RawMessage {
 	all := []json.RawMessage{}
 	for _, item := range v.items {
 		var several []json.RawMessage
-		if v.Kind == huma.TypeObject && json.Unmarshal(item, &several) == nil {
+		if v.Kind == TypeObject && json.Unmarshal(item, &several) == nil {
 			all = append(all, several...)
 			continue
 		}
@@ -61,21 +69,21 @@ func (v *Value) Set(s string) error {
 
 func (v *Value) parse(s string) (json.RawMessage, error) {
 	switch v.Kind {
-	case huma.TypeString:
+	case TypeString:
 		return json.Marshal(s)
-	case huma.TypeInteger:
+	case TypeInteger:
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
 			return nil, errors.New("a whole number is needed")
 		}
 		return json.Marshal(n)
-	case huma.TypeNumber:
+	case TypeNumber:
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 			return nil, errors.New("a number is needed")
 		}
 		return json.Marshal(n)
-	case huma.TypeBoolean:
+	case TypeBoolean:
 		b, err := strconv.ParseBool(s)
 		if err != nil {
 			return nil, errors.New("true or false is needed")
@@ -131,7 +139,7 @@ func (v *Value) String() string { return "" }
 // again when its type is a slice.
 func (v *Value) Type() string {
 	name := map[string]string{
-		huma.TypeString: "string", huma.TypeInteger: "int", huma.TypeNumber: "float", huma.TypeBoolean: "bool",
+		TypeString: "string", TypeInteger: "int", TypeNumber: "float", TypeBoolean: "bool",
 	}[v.Kind]
 	if name == "" {
 		name = "json"
@@ -144,7 +152,7 @@ func (v *Value) Type() string {
 
 // Scalar reports whether a kind is that of a single value.
 func Scalar(kind string) bool {
-	return kind == huma.TypeString || kind == huma.TypeInteger || kind == huma.TypeNumber || kind == huma.TypeBoolean
+	return kind == TypeString || kind == TypeInteger || kind == TypeNumber || kind == TypeBoolean
 }
 
 // KindOf gives the kind of a Go type's JSON, and whether it is a list of them.
@@ -154,21 +162,21 @@ func KindOf(t reflect.Type) (kind string, list bool) {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return huma.TypeString, false
+		return TypeString, false
 	case reflect.Bool:
-		return huma.TypeBoolean, false
+		return TypeBoolean, false
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return huma.TypeInteger, false
+		return TypeInteger, false
 	case reflect.Float32, reflect.Float64:
-		return huma.TypeNumber, false
+		return TypeNumber, false
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {
 			kind, nested := KindOf(t.Elem())
 			if nested {
-				kind = huma.TypeObject
+				kind = TypeObject
 			}
 			return kind, true
 		}
 	}
-	return huma.TypeObject, false
+	return TypeObject, false
 }
