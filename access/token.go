@@ -101,7 +101,7 @@ func (t Token) Verify(_ context.Context, secret string) (Principal, error) {
 	return Principal{TokenID: t.id, Name: "owner"}, nil
 }
 
-// Format, like MarshalText and LogValue, keeps the secret out of output of any kind.
+// Format keeps the secret, like MarshalText and LogValue, out of output of any kind.
 func (t Token) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "***") }
 
 // MarshalText gives "***".

@@ -150,7 +150,7 @@ func TestCallTellsFailures(t *testing.T) {
 		},
 		{"with what to do", problem(401, `{"code":"unauthorized","detail":"no"}`), 1, "unauthorized: no\n  give the server's token by --token-file or SWITCHYARD_TOKEN"},
 		{"of the server itself", problem(500, `{"code":"internal","detail":"oh","reference":"err_1"}`), 1, "internal: oh\n  reference: err_1"},
-		{"of something else", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 502) }, 1, "does not answer as a Switchyard server: 502 Bad Gateway"},
+		{"of something else", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }, 1, "does not answer as a Switchyard server: 502 Bad Gateway"},
 		{"of a page that moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) }, 1, "does not answer as a Switchyard server: 302 Found"},
 		{"of a broken connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 3, "cannot reach the server at http://"},
 		{"of a broken answer", func(w http.ResponseWriter, _ *http.Request) {

@@ -95,7 +95,7 @@ func printTable(w io.Writer, answer []byte) (bool, error) {
 		Data []json.RawMessage `json:"data"`
 	}
 	if json.Unmarshal(answer, &envelope) != nil || envelope.Data == nil {
-		return false, nil
+		return false, nil //nolint:nilerr // no list: it is printed as it is
 	}
 	var columns []string
 	rows := make([]map[string]string, 0, len(envelope.Data))

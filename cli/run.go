@@ -150,7 +150,7 @@ func (f *runFlags) turn(ctx context.Context, cmd *cobra.Command, server *remote.
 		}
 		return openTerminal()
 	}}
-	defer t.asks.Close()
+	defer func() { _ = t.asks.Close() }() // nothing was written to it
 	if !f.asJSON {
 		v.note("session " + string(ses.ID) + " in " + ses.Directory)
 	}

@@ -121,7 +121,7 @@ func (t *turn) stop(ctx context.Context) error {
 // take acts on one event. done tells that the turn is over.
 func (t *turn) take(ctx context.Context, e remote.Frame) (done bool, err error) {
 	if t.asJSON {
-		if err := t.view.print(e.Data + "\n"); err != nil {
+		if err := t.view.emit(e.Data + "\n"); err != nil {
 			return false, err
 		}
 	}
@@ -258,7 +258,8 @@ func (t *turn) show(ev envelope) error {
 	case "message.part.updated":
 		_, err = read(ev, func(p struct {
 			Part json.RawMessage `json:"part"`
-		}) (bool, error) {
+		},
+		) (bool, error) {
 			part, err := chat.DecodePart(p.Part)
 			if err != nil {
 				return false, nil //nolint:nilerr // A newer server may have parts that we do not know.

@@ -32,7 +32,7 @@ func newView(out, notes io.Writer) *view {
 }
 
 // print writes to the answer's output.
-func (v *view) print(text string) error {
+func (v *view) emit(text string) error {
 	if v.terminal {
 		text = printable(text)
 	}
@@ -84,7 +84,7 @@ func (v *view) text(p *chat.TextPart) error {
 		v.printed[p.ID] = 0
 	}
 	if len(p.Text) > at {
-		if err := v.print(p.Text[at:]); err != nil {
+		if err := v.emit(p.Text[at:]); err != nil {
 			return err
 		}
 		v.printed[p.ID] = len(p.Text)
@@ -104,7 +104,7 @@ func (v *view) delta(d session.PartDelta) error {
 		return nil
 	}
 	v.printed[d.PartID] = int(d.Offset) + len(d.Delta)
-	return v.print(d.Delta[from:])
+	return v.emit(d.Delta[from:])
 }
 
 // tool tells of a call when it starts and when it is over.

@@ -226,7 +226,7 @@ func (l Lines[T]) write(a *answer) error {
 		}
 		buf.WriteByte('\n')
 		if _, err := a.w.Write(buf.Bytes()); err != nil {
-			return nil //nolint:nilerr // The client is gone: nobody is left to tell.
+			return nil // the client is gone: nobody is left to tell
 		}
 		a.w.Flush()
 	}

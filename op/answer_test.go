@@ -228,7 +228,8 @@ func TestAlt(t *testing.T) {
 		func(_ context.Context, _ *runtime.Request, in struct {
 			Raw    bool   `json:"raw,omitempty"`
 			Accept string `json:"Accept,omitempty" in:"header"`
-		}) (op.Alt[op.Tagged[string], op.Raw], error) {
+		},
+		) (op.Alt[op.Tagged[string], op.Raw], error) {
 			if in.Raw || op.Accepts(in.Accept, "application/octet-stream") {
 				return op.Alt[op.Tagged[string], op.Raw]{Other: &op.Raw{Bytes: []byte("raw")}}, nil
 			}

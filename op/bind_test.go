@@ -276,7 +276,8 @@ func TestPathParameters(t *testing.T) {
 		op.New(op.Spec{Name: "num.get", Method: "GET", Path: "/api/num/{n}", Summary: "A number."},
 			func(_ context.Context, _ *runtime.Server, in struct {
 				N int `json:"n" minimum:"3"`
-			}) (int, error) {
+			},
+			) (int, error) {
 				return in.N, nil
 			}),
 	)
@@ -370,7 +371,8 @@ func TestHugeIntegersInQueryKeepTheirDigits(t *testing.T) {
 	o := op.New(op.Spec{Name: "n.get", Method: "GET", Path: "/api/n", Summary: "A number."},
 		func(_ context.Context, _ *runtime.Server, in struct {
 			N int64 `json:"n"`
-		}) (int64, error) {
+		},
+		) (int64, error) {
 			return in.N, nil
 		})
 	b := setup(t, o)

@@ -99,7 +99,8 @@ func TestItemOperationsHaveTheContextOfTheirObject(t *testing.T) {
 	b := setup(t, op.New(op.Spec{Name: "pty.get", Method: "GET", Path: "/api/pty/{ptyID}", Summary: "A terminal.", Item: true},
 		func(_ context.Context, rt *runtime.Request, in struct {
 			PtyID string `json:"ptyID"`
-		}) (string, error) {
+		},
+		) (string, error) {
 			rt.Bind(event.Context{Directory: "/of/" + in.PtyID, WorkspaceID: "ws_9"})
 			return in.PtyID, nil
 		}))

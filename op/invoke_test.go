@@ -56,7 +56,8 @@ func TestDoIsTyped(t *testing.T) {
 	o := op.New(op.Spec{Name: "n.double", Method: "GET", Path: "/n", Summary: "Doubles."},
 		func(_ context.Context, _ *runtime.Server, in struct {
 			N int `json:"n"`
-		}) (int, error) {
+		},
+		) (int, error) {
 			return 2 * in.N, nil
 		})
 	got, err := o.Do(t.Context(), &runtime.Server{}, struct {

@@ -88,10 +88,10 @@ type Spec struct {
 	Example, Returns any
 }
 
-// Input is one field of an operation's input; Field describes one in the words of
-// JSON.
 type (
+	// Input is one field of an operation's input.
 	Input = bind.Input
+	// Field describes an input field in the words of JSON.
 	Field = bind.Field
 )
 

@@ -28,6 +28,11 @@ type health struct {
 	probing bool
 }
 
+// begin starts the health's life, which ends with end and not with ctx.
+func (h *health) begin(ctx context.Context) {
+	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
+}
+
 // gate lets a write through, or says why not.
 func (h *health) gate() error {
 	h.mu.Lock()

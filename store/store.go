@@ -139,8 +139,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, openFault(err)
 	}
 	d := &DB{engine: e, owner: c.Owner, log: c.Log, retention: newRetention(c.Retention)}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	d.health.life, d.health.end = life, end
+	d.health.begin(ctx)
 	if d.boot, err = d.start(ctx); err != nil {
 		d.health.end()
 		return nil, openFault(errors.Join(fmt.Errorf("starting on the store: %w", err), e.close()))

@@ -146,5 +146,5 @@ func root(e ast.Expr) *ast.Ident {
 // global tells whether a name means the package's own: the parser has found its
 // declaration at the top of this file, or none in this file at all.
 func global(f *ast.File, id *ast.Ident) bool {
-	return id.Obj == nil || f.Scope.Lookup(id.Name) == id.Obj //nolint:staticcheck // enough here, and no type-checking of the whole tree
+	return id.Obj == nil || f.Scope.Lookup(id.Name) == id.Obj
 }

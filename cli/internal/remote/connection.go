@@ -137,11 +137,11 @@ func probe(ctx context.Context, state string) (Runtime, serverState, error) {
 	}
 	var r Runtime
 	if json.Unmarshal(data, &r) != nil || r.PID <= 0 {
-		return Runtime{}, stateStale, nil
+		return Runtime{}, stateStale, nil //nolint:nilerr // what cannot be read is left over from something
 	}
 	u, err := parseServer(r.URL)
 	if err != nil {
-		return Runtime{}, stateStale, nil
+		return Runtime{}, stateStale, nil //nolint:nilerr // as above
 	}
 	r.URL = reachable(u).String()
 	switch {

@@ -231,8 +231,8 @@ func (p *Plan) run(s *huma.Schema, where string, value any, bad *findings) {
 	path.Push(where)
 	huma.Validate(p.reg, s, path, huma.ModeWriteToServer, value, &res)
 	for _, err := range res.Errors {
-		d, ok := err.(*huma.ErrorDetail)
-		if !ok {
+		var d *huma.ErrorDetail
+		if !errors.As(err, &d) {
 			continue
 		}
 		if name, ok := missingName(d.Message); ok {
