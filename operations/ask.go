@@ -58,6 +58,7 @@ type PermissionReplyInput struct {
 var PermissionReply = op.New(op.Spec{
 	Name: "permission.reply", Method: "POST", Path: "/api/permission/{permissionID}/reply", Summary: "Reply to a permission request.",
 	Item: true, Codes: []fault.Code{fault.PermissionNotFound, fault.AlreadyReplied}, Aliases: map[string]string{"reply": "response"},
+	Example: PermissionReplyInput{PermissionID: "per_01K3ZQ8V6T3Y2M9X4B7C5D1E0F", Response: "reject", Message: "Not that file."},
 }, func(ctx context.Context, rt *runtime.Request, in PermissionReplyInput) (op.None, error) {
 	per, ok := id.Parse[id.Permission](in.PermissionID)
 	if !ok {
@@ -90,6 +91,7 @@ type QuestionReplyInput struct {
 var QuestionReply = op.New(op.Spec{
 	Name: "question.reply", Method: "POST", Path: "/api/question/{questionID}/reply", Summary: "Reply to a question.",
 	Item: true, Codes: []fault.Code{fault.QuestionNotFound, fault.AlreadyReplied}, Aliases: map[string]string{"answers": "response.answers"},
+	Example: QuestionReplyInput{QuestionID: "que_01K3ZQ8V6T3Y2M9X4B7C5D1E0F", Response: question.Response{Answers: [][]string{{"blue"}}}},
 }, func(ctx context.Context, rt *runtime.Request, in QuestionReplyInput) (op.None, error) {
 	que, err := questionID(in.QuestionID)
 	if err != nil {
@@ -110,6 +112,7 @@ type QuestionRejectInput struct {
 var QuestionReject = op.New(op.Spec{
 	Name: "question.reject", Method: "POST", Path: "/api/question/{questionID}/reject", Summary: "Reject a question.",
 	Item: true, Codes: []fault.Code{fault.QuestionNotFound, fault.AlreadyReplied},
+	Example: QuestionRejectInput{QuestionID: "que_01K3ZQ8V6T3Y2M9X4B7C5D1E0F", Message: "Choose yourself."},
 }, func(ctx context.Context, rt *runtime.Request, in QuestionRejectInput) (op.None, error) {
 	que, err := questionID(in.QuestionID)
 	if err != nil {

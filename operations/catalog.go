@@ -41,7 +41,7 @@ type CatalogModelGetInput struct {
 // CatalogModelGet reads one model.
 var CatalogModelGet = op.New(op.Spec{
 	Name: "catalog.model.get", Method: "GET", Path: "/api/catalog/model/{providerID}/{modelID}", Summary: "Get one catalog model.",
-	Tail: true, Codes: []fault.Code{fault.ModelNotFound},
+	Tail: true, Codes: []fault.Code{fault.ModelNotFound}, Example: CatalogModelGetInput{ProviderID: "openrouter", ModelID: "openai/gpt-4o"},
 }, func(_ context.Context, s *runtime.Server, in CatalogModelGetInput) (op.Tagged[catalog.Model], error) {
 	m, ok := s.Models.Catalog().Get(in.ProviderID, in.ModelID)
 	if !ok {

@@ -38,7 +38,8 @@ var EventSubscribe = op.New(op.Spec{
 	Name: "event.subscribe", Method: "GET", Path: "/api/event", Summary: "Server-sent events for the resolved runtime context.",
 	Doc: "The first frame is server.connected, or server.resync when the cursor could not be resumed from. " +
 		"A cursor never makes an error. directory may repeat; a directory that is missing is named in the first frame.",
-	Many: true, NoCursor: true, Codes: []fault.Code{fault.Stopping, fault.StoreUnavailable, fault.SessionNotFound},
+	Example: EventSubscribeInput{Types: "session.*,message.*"},
+	Many:    true, NoCursor: true, Codes: []fault.Code{fault.Stopping, fault.StoreUnavailable, fault.SessionNotFound},
 }, func(ctx context.Context, rt *runtime.Request, in EventSubscribeInput) (op.Stream[Event], error) {
 	filter, err := event.ParseFilter(event.FilterQuery{Scope: in.Scope, Session: in.Session, Types: in.Types, Until: in.Until})
 	if err != nil {

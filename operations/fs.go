@@ -26,6 +26,7 @@ var FSFile = op.New(op.Spec{
 	Doc:      "Text keeps its exact bytes; what is not UTF-8 is base64. Large files are read by ranges or raw.",
 	Produces: []string{"application/octet-stream"},
 	Codes:    []fault.Code{fault.FileNotFound, fault.NotAFile, fault.PathOutside, fault.RangeInvalid},
+	Example:  FSFileInput{Path: "README.md", Unit: "lines", Limit: 100},
 }, func(ctx context.Context, rt *runtime.Request, in FSFileInput) (op.Alt[fs.File, op.Raw], error) {
 	none := op.Alt[fs.File, op.Raw]{}
 	at := fs.In{Path: in.Path, Bytes: in.PathBytes}
@@ -55,8 +56,9 @@ type FSTreeInput struct {
 // FSTree lists one level of a directory.
 var FSTree = op.New(op.Spec{
 	Name: "fs.tree", Method: "GET", Path: "/api/fs/tree", Summary: "Browse a directory.",
-	Doc:   "Directories first, then bytewise by name. .git is left out.",
-	Codes: []fault.Code{fault.FileNotFound, fault.NotADirectory, fault.PathOutside, fault.CursorInvalid},
+	Doc:     "Directories first, then bytewise by name. .git is left out.",
+	Codes:   []fault.Code{fault.FileNotFound, fault.NotADirectory, fault.PathOutside, fault.CursorInvalid},
+	Example: FSTreeInput{Path: "src"},
 }, func(ctx context.Context, rt *runtime.Request, in FSTreeInput) (op.Page[fs.Entry], error) {
 	page, err := rt.Parts().FS.Tree(ctx, fs.TreeInput{
 		In: fs.In{Path: in.Path, Bytes: in.PathBytes}, Limit: in.Limit, Cursor: in.Cursor,

@@ -124,6 +124,7 @@ var SessionList = op.New(op.Spec{
 	Name: "session.list", Method: "GET", Path: "/api/session",
 	Summary: "List sessions for the current runtime context by default.",
 	Codes:   []fault.Code{fault.CursorInvalid, fault.PathOutside},
+	Example: SessionListInput{Limit: 20, Roots: true, Search: "parser"},
 }, func(ctx context.Context, rt *runtime.Request, in SessionListInput) (op.Page[session.Session], error) {
 	filter, err := sessionFilter(ctx, rt, in)
 	if err != nil {
@@ -210,6 +211,7 @@ var SessionUpdate = op.New(op.Spec{
 	Summary: "Update title, archival state, or session metadata.",
 	Codes:   []fault.Code{fault.AgentUnknown, fault.ModelUnavailable, fault.DirectoryMissing},
 	Aliases: map[string]string{"time.archived": "archived", "model.id": "model.modelID"},
+	Example: SessionUpdateInput{Archived: op.Some(int64(1_760_000_000_000))},
 }, func(ctx context.Context, s *runtime.Session, in SessionUpdateInput) (session.Session, error) {
 	change := session.Change{Title: in.Title}
 	if in.Archived.Set {

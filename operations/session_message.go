@@ -27,6 +27,7 @@ var SessionMessageList = op.New(op.Spec{
 	Summary: "Page through session messages.",
 	Doc:     "total counts all messages; startIndex is the position of the page's oldest message in the order of creation.",
 	Codes:   []fault.Code{fault.CursorInvalid, fault.MessageNotFound},
+	Example: SessionMessageListInput{Limit: 50, Order: "asc"},
 }, func(ctx context.Context, s *runtime.Session, in SessionMessageListInput) (op.Page[op.JSON[chat.Item]], error) {
 	none := op.Page[op.JSON[chat.Item]]{}
 	given := 0

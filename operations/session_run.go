@@ -140,7 +140,7 @@ type SessionWaitOutput struct {
 // headers are sent at once.
 var SessionWait = op.New(op.Spec{
 	Name: "session.wait", Method: "POST", Path: "/api/session/{sessionID}/wait", Summary: "Wait until the session is idle.",
-	Codes: []fault.Code{fault.TurnNotFound},
+	Codes: []fault.Code{fault.TurnNotFound}, Example: SessionWaitInput{Timeout: 60_000},
 }, func(ctx context.Context, s *runtime.Session, in SessionWaitInput) (op.Early[SessionWaitOutput], error) {
 	var turn id.Turn
 	if in.TurnID != "" {
