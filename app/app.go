@@ -126,7 +126,7 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.store, err = store.Open(ctx, store.Config{
-		URL: a.database(), Owner: owner, Note: fmt.Sprintf("pid %d, %s", os.Getpid(), a.config.Addr),
+		URL: a.database(), Owner: owner, Note: fmt.Sprintf("pid %d, %s", os.Getpid(), a.config.Addr), Exclusive: true,
 		Relaxed: global.Config.Durability == "process", Retention: a.config.Retention, Log: a.log,
 	})
 	if err != nil {

@@ -44,6 +44,7 @@ type postgres struct {
 	writers chan struct{}
 	relaxed bool
 	closed  atomic.Bool
+	release func() // gives the claim on the database back
 }
 
 func openPostgres(ctx context.Context, c Config) (engine, error) {
@@ -62,7 +63,15 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &postgres{pool: pool, writers: make(chan struct{}, pgWriters), relaxed: c.Relaxed}, nil
+	p := &postgres{pool: pool, writers: make(chan struct{}, pgWriters), relaxed: c.Relaxed, release: func() {}}
+	if !c.Exclusive {
+		return p, nil
+	}
+	if p.release, err = claimPostgres(ctx, config.ConnConfig); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 func (p *postgres) reader() Reader { return pgReader(pgReadOnly{p.pool}) }
@@ -158,6 +167,7 @@ func retryable(err error) bool {
 func (p *postgres) close() error {
 	p.closed.Store(true)
 	p.pool.Close()
+	p.release()
 	return nil
 }
 
