@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/switchyard-dev/switchyard/app/apptest"
+	"github.com/switchyard-dev/switchyard/chat"
+	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/session"
 )
 
@@ -172,11 +174,11 @@ func TestSC16_MessagePaging(t *testing.T) {
 	onBoth(t, func(t *testing.T, o apptest.Options) {
 		s := apptest.Start(t, o)
 		ses := s.Session("")
-		const turns = 130 // 260 messages
-		for n := range turns {
-			s.Prompt(ses, fmt.Sprintf("say:%d", n))
-			s.Wait(ses)
+		turns := 2500 // 5,000 messages
+		if o.Database != "" {
+			turns = 130
 		}
+		seedTurns(t, s, ses, turns)
 		list := "/api/session/" + string(ses.ID) + "/message"
 		page := apptest.List[apptest.Message](s, list)
 		if len(page.Data) != session.DefaultLimit || *page.Total != 2*turns || *page.StartIndex != 2*turns-session.DefaultLimit {
@@ -212,6 +214,30 @@ func TestSC16_MessagePaging(t *testing.T) {
 			t.Fatal("the previous page does not end before this one")
 		}
 	})
+}
+
+// seedTurns writes turns of two messages through the store's own services.
+func seedTurns(t *testing.T, s *apptest.Server, ses session.Session, turns int) {
+	t.Helper()
+	svc, ids := s.App.Host().Sessions, id.NewSource(time.Now, nil)
+	for n := range turns {
+		in, err := svc.Admit(t.Context(), session.Admission{
+			SessionID: ses.ID, Prompt: session.Prompt{Text: fmt.Sprint(n)}, Delivery: session.Immediate, Agent: "build", Owner: "seed", Generation: 1,
+			Model: chat.ModelRef{ProviderID: "fake", ModelID: "scripted"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		msg := chat.NewAssistant(chat.MessageHead{ID: id.New[id.Message](ids), SessionID: ses.ID}, 1)
+		msg.ParentID, msg.TurnID, msg.Time.Completed = in.MessageID, in.TurnID, 2
+		first := chat.NewStepStart(chat.PartHead{ID: id.New[id.Part](ids), SessionID: ses.ID, MessageID: msg.ID})
+		if _, err := svc.BeginStep(t.Context(), *in.Started, session.StepInput{Ord: 1, Message: msg, First: first}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := svc.End(t.Context(), *in.Started, session.EndInput{Outcome: session.Completed}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestMessagePageEndsEarlyWhenHeavy(t *testing.T) {
