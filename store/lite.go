@@ -33,8 +33,10 @@ type lite struct {
 	conn    *sql.Conn
 	level   string // what the writer goroutine set synchronous to
 	readers *sql.DB
-	lock    *os.File
-	relaxed bool
+	// prepared are the statements of conn and of readers.
+	prepared []*prepared
+	lock     *os.File
+	relaxed  bool
 
 	tx   Reader
 	read Reader
@@ -102,8 +104,8 @@ func (l *lite) connect(ctx context.Context, path string) error {
 	}
 	l.readers.SetMaxOpenConns(liteReaders)
 	l.readers.SetMaxIdleConns(liteReaders)
-	l.tx = liteReader(newPrepared(l.conn))
-	l.read = liteReader(newPrepared(l.readers))
+	l.prepared = []*prepared{newPrepared(l.conn), newPrepared(l.readers)}
+	l.tx, l.read = liteReader(l.prepared[0]), liteReader(l.prepared[1])
 	return nil
 }
 
@@ -280,6 +282,9 @@ func (l *lite) close() error {
 
 func (l *lite) free() error {
 	var errs []error
+	for _, p := range l.prepared {
+		errs = append(errs, p.close())
+	}
 	if l.readers != nil {
 		errs = append(errs, l.readers.Close())
 	}

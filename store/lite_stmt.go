@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strconv"
 	"sync"
 
@@ -22,6 +23,19 @@ type prepared struct {
 
 func newPrepared(to litedb.DBTX) *prepared {
 	return &prepared{to: to, stmts: map[string]*sql.Stmt{}}
+}
+
+// close gives the statements back. One that stays open keeps SQLite from
+// closing its file, and so from moving the log into it.
+func (p *prepared) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, stmt := range p.stmts {
+		errs = append(errs, stmt.Close())
+	}
+	clear(p.stmts)
+	return errors.Join(errs...)
 }
 
 // PrepareContext is part of litedb.DBTX.
