@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard-dev/switchyard/access"
+	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/runtime"
 )
 
@@ -49,7 +50,7 @@ func TestContextIsReleasedWhenTheAnswerIsWritten(t *testing.T) {
 		"value": {out: "x", want: int64(len("{\"data\":\"x\"}\n"))},
 		"lines": {out: Lines[int]{Items: items}, want: 4},
 		"raw":   {out: Raw{Bytes: []byte("12345")}, want: 5},
-		"error": {err: context.DeadlineExceeded, want: -1},
+		"error": {err: fault.New(fault.Forbidden, "no"), want: -1},
 	} {
 		l := serve(t, c.out, c.err)
 		if len(l.released) != 1 || c.want >= 0 && l.released[0] != c.want {

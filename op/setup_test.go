@@ -91,7 +91,7 @@ type bundle struct {
 	t    *testing.T
 	host *host
 	url  string
-	log  *bytes.Buffer
+	log  *logText
 }
 
 func setup(t *testing.T, operations ...op.Any) *bundle {
@@ -101,13 +101,13 @@ func setup(t *testing.T, operations ...op.Any) *bundle {
 
 func setupServing(t *testing.T, serving *op.Serving, operations ...op.Any) *bundle {
 	t.Helper()
-	b := &bundle{t: t, host: &host{cursor: "evt_1"}, log: &bytes.Buffer{}}
+	b := &bundle{t: t, host: &host{cursor: "evt_1"}, log: &logText{}}
 	serving.Host = b.host
 	router := chi.NewRouter()
 	for _, o := range operations {
 		o.Mount(router, serving)
 	}
-	log := slog.New(slog.NewTextHandler(&locked{w: b.log}, nil))
+	log := slog.New(slog.NewTextHandler(b.log, nil))
 	recovered := op.Recover(router)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recovered.ServeHTTP(w, r.WithContext(op.WithRequest(r.Context(), "req_test", log)))
@@ -117,15 +117,22 @@ func setupServing(t *testing.T, serving *op.Serving, operations ...op.Any) *bund
 	return b
 }
 
-type locked struct {
-	mu sync.Mutex
-	w  io.Writer
+// logText is a log that can be read while it is written.
+type logText struct {
+	mu   sync.Mutex // protects text
+	text bytes.Buffer
 }
 
-func (l *locked) Write(p []byte) (int, error) {
+func (l *logText) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.w.Write(p)
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // reply is an answer, read whole.
