@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 
+	"github.com/switchyard-dev/switchyard/agent/definition"
+
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
@@ -31,7 +33,7 @@ type Workplace interface {
 
 // Settings is the resolved configuration of a runtime context.
 type Settings struct {
-	Agents       []Agent
+	Agents       []definition.Agent
 	DefaultAgent string
 	// Rules are the permission rules of the configuration.
 	Rules []rule.Rule
@@ -57,7 +59,7 @@ type Models interface {
 }
 
 // Agent finds an agent by name; "" is the default one.
-func (s Settings) Agent(name string) (Agent, bool) {
+func (s Settings) Agent(name string) (definition.Agent, bool) {
 	if name == "" {
 		name = s.DefaultAgent
 	}
@@ -66,12 +68,12 @@ func (s Settings) Agent(name string) (Agent, bool) {
 			return a, true
 		}
 	}
-	return Agent{}, false
+	return definition.Agent{}, false
 }
 
 // ModelFor chooses the model of a prompt: its own, the agent's, the session's
 // last, the default (opencode contract §13).
-func (s Settings) ModelFor(prompt *chat.ModelRef, a Agent, last *chat.ModelRef) chat.ModelRef {
+func (s Settings) ModelFor(prompt *chat.ModelRef, a definition.Agent, last *chat.ModelRef) chat.ModelRef {
 	for _, ref := range []*chat.ModelRef{prompt, a.Model, last} {
 		if ref != nil && !ref.IsZero() {
 			return *ref

@@ -81,7 +81,7 @@ func (t *turn) rules(ctx context.Context, set *setting) (rule.Sets, error) {
 	configured := append([]rule.Rule{}, set.agent.Permission...)
 	configured = append(configured, set.Rules...)
 	configured = append(configured, t.row.Permission...)
-	return rule.Sets{Configured: configured, Saved: saved, Guard: set.agent.guard}, nil
+	return rule.Sets{Configured: configured, Saved: saved, Guard: set.agent.Guard()}, nil
 }
 
 // setRetry remembers the status while a turn waits to try again.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard-dev/switchyard/agent/definition"
+
 	"go.uber.org/goleak"
 
 	"github.com/switchyard-dev/switchyard/agent"
@@ -85,7 +87,7 @@ func setup(t *testing.T, rules ...rule.Rule) *bundle {
 	ids := id.NewSource(time.Now, nil)
 	p := &place{env: local}
 	p.settings = agent.Settings{
-		Agents: agent.Builtin(), DefaultAgent: agent.DefaultAgent, Rules: rules, Models: p,
+		Agents: definition.Builtin(), DefaultAgent: definition.DefaultAgent, Rules: rules, Models: p,
 		DefaultModel: chat.ModelRef{ProviderID: "demo", ModelID: "demo"},
 		Instructions: func(context.Context) ([]string, error) { return nil, nil },
 	}
@@ -132,7 +134,7 @@ func (b *bundle) prompt(ses session.Session, text string) session.Admitted {
 
 func admission(ses session.Session, text string) session.Admission {
 	return session.Admission{
-		SessionID: ses.ID, Prompt: session.Prompt{Text: text}, Delivery: session.Immediate, Agent: agent.DefaultAgent, Body: []byte(text),
+		SessionID: ses.ID, Prompt: session.Prompt{Text: text}, Delivery: session.Immediate, Agent: definition.DefaultAgent, Body: []byte(text),
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard-dev/switchyard/agent/definition"
+	"github.com/switchyard-dev/switchyard/agent/transcript"
+
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
 	"github.com/switchyard-dev/switchyard/fault"
@@ -143,7 +146,7 @@ func (t *turn) loop(ctx context.Context) error {
 
 // setting is what one step runs with.
 type setting struct {
-	agent Agent
+	agent definition.Agent
 	ref   chat.ModelRef
 	model llm.Model
 	call  llm.Call
@@ -229,7 +232,7 @@ func lastUser(items []chat.Item) *chat.UserMessage {
 // call puts the request together.
 func (t *turn) call(set *setting, items []chat.Item, instructions []string) llm.Call {
 	c := llm.Call{
-		System: systemPrompt(set, t.place.Environment(), t.row.Directory, instructions), Messages: history(items),
+		System: systemPrompt(set, t.place.Environment(), t.row.Directory, instructions), Messages: transcript.Messages(items),
 		MaxOutputTokens: set.Models.OutputLimit(set.ref), Temperature: set.agent.Temperature,
 		SessionKey: string(t.run.SessionID), Variant: set.ref.Variant,
 	}

@@ -3,7 +3,8 @@ package operations
 import (
 	"context"
 
-	"github.com/switchyard-dev/switchyard/agent"
+	"github.com/switchyard-dev/switchyard/agent/definition"
+
 	"github.com/switchyard-dev/switchyard/config"
 	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
@@ -84,12 +85,12 @@ var LocationGet = op.New(op.Spec{
 var AgentList = op.New(op.Spec{
 	Name: "agent.list", Method: "GET", Path: "/api/agent", Summary: "Available agents.",
 	Doc: "The default agent comes first, hidden ones come last.", Codes: []fault.Code{fault.ConfigInvalid},
-}, func(ctx context.Context, rt *runtime.Request, _ Empty) ([]agent.Agent, error) {
+}, func(ctx context.Context, rt *runtime.Request, _ Empty) ([]definition.Agent, error) {
 	settings, err := rt.Parts().Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return agent.List(settings.Agents, settings.DefaultAgent), nil
+	return definition.List(settings.Agents, settings.DefaultAgent), nil
 })
 
 // ConfigOutput is the resolved configuration with where each value is from.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/switchyard-dev/switchyard/agent/definition"
+
 	"github.com/switchyard-dev/switchyard/agent"
 	"github.com/switchyard-dev/switchyard/config"
 	"github.com/switchyard-dev/switchyard/env"
@@ -103,8 +105,8 @@ func (p *Parts) Settings(ctx context.Context) (agent.Settings, error) {
 	if err != nil {
 		return agent.Settings{}, err
 	}
-	agents := agent.Configured(c.Config)
-	name, err := agent.DefaultName(c.Config, agents)
+	agents := definition.Configured(c.Config)
+	name, err := definition.DefaultName(c.Config, agents)
 	if err != nil {
 		return agent.Settings{}, err
 	}

@@ -26,15 +26,15 @@ func Repository() Rules {
 func floorOf() map[string]int {
 	floors := map[string]int{}
 	for floor, components := range [][]string{
-		{"id", "fault", "clock", "sse", "lifecycle"},
+		{"id", "fault", "clock", "sse", "lifecycle", "failpoint"},
 		{"store", "chat", "rule", "env"},
-		{"event"},
+		{"event", "lease", "integrity"},
 		{"config", "catalog", "auth", "access", "llm"},
 		{
 			"session", "project", "workspace", "vcs", "pty", "fs", "mcp", "lsp", "tool", "skill", "command",
-			"formatter", "permission", "question", "provider", "snapshot",
+			"formatter", "permission", "question", "provider", "snapshot", "attachment",
 		},
-		{"agent"},
+		{"agent", "transfer"},
 		{"runtime"},
 		{"op"},
 		{"operations"},

@@ -1,4 +1,7 @@
-package agent
+// Package transcript turns a stored conversation into what a model is sent. It
+// knows no store and no clock: the same conversation gives the same request, so
+// that providers can cache its beginning.
+package transcript
 
 import (
 	"encoding/base64"
@@ -8,11 +11,11 @@ import (
 	"github.com/switchyard-dev/switchyard/llm"
 )
 
-// history turns stored messages into what the model is sent. Answers that failed
+// Messages turns stored messages into what the model is sent. Answers that failed
 // are left out but for the calls that ran: the model must see their results.
 // Every call has exactly one result; one without any (the turn was cut) is told
 // as not run.
-func history(items []chat.Item) []llm.Message {
+func Messages(items []chat.Item) []llm.Message {
 	var out []llm.Message
 	for _, item := range items {
 		switch info := item.Info.(type) {

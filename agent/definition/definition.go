@@ -1,4 +1,6 @@
-package agent
+// Package definition has the agents: ways of working that a prompt may choose, the
+// built-in ones and those of the configuration.
+package definition
 
 import (
 	"slices"
