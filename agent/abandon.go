@@ -14,7 +14,7 @@ import (
 // abandon stores what came of a step that failed: the partial text stays, open
 // calls are errors, the message says why.
 func (t *turn) abandon(ctx context.Context, s *step, err error) {
-	if errors.Is(err, session.ErrLost) {
+	if isLost(ctx, err) {
 		return
 	}
 	outcome, failure := t.outcome(ctx, err)
@@ -59,9 +59,17 @@ func abortPart(p chat.Part, now int64, reason string) {
 		}
 	case *chat.ToolPart:
 		if !chat.Terminal(v.State) {
-			v.State = chat.Failed(chat.ToolInput(v.State), "Tool execution aborted", map[string]any{"reason": reason}, startedAt(v.State, now))
+			v.State = chat.Failed(chat.ToolInput(v.State), abortMessage(reason), map[string]any{"reason": reason}, startedAt(v.State, now))
 		}
 	}
+}
+
+// abortMessage tells the model what became of a call without a result.
+func abortMessage(reason string) string {
+	if reason == unknownOutcome {
+		return "The server stopped while this ran. What it did is not known; look before doing it again."
+	}
+	return "Tool execution aborted"
 }
 
 func startedAt(s chat.ToolState, now int64) chat.PartTime {

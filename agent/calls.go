@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
@@ -26,6 +27,8 @@ type calls struct {
 	turn *turn
 	step *step
 	set  *setting
+	// held are the requests that an earlier run of the turn stored.
+	held map[id.Part][]id.Permission
 
 	mu      sync.Mutex // protects the counts, and orders the writes that follow from them
 	running int
@@ -41,8 +44,10 @@ type callRun struct {
 	tool  tool.Tool
 	plan  tool.Plan
 	input *tool.Call
-	asks  []permission.Ask
+	asks  []permission.Ask // to be stored
+	waits []id.Permission  // all that the call waits for
 	rowID id.Call
+	begun bool // by an earlier run, which was allowed to
 }
 
 // runCalls plans all calls, asks for what needs a person (together, in the order
@@ -69,6 +74,9 @@ func (t *turn) runCalls(ctx context.Context, s *step, set *setting) error {
 // plan finds each call's tool and what it needs. Calls that cannot run get their
 // error at once and are not in the result.
 func (cs *calls) plan(ctx context.Context) ([]*callRun, error) {
+	if err := cs.recall(ctx); err != nil {
+		return nil, err
+	}
 	var out []*callRun
 	for _, c := range cs.step.calls {
 		b := cs.step.blocks[c.Index]
@@ -79,7 +87,12 @@ func (cs *calls) plan(ctx context.Context) ([]*callRun, error) {
 		if !ok {
 			return nil, fmt.Errorf("the part of call %q is no tool part", c.CallID)
 		}
-		r := &callRun{of: cs, block: b, part: part, call: c, rowID: id.New[id.Call](cs.turn.engine.ids)}
+		r := &callRun{of: cs, block: b, part: part, call: c}
+		if earlier, ok := cs.step.begun[part.ID]; ok {
+			r.rowID, r.begun = earlier.ID, true
+		} else {
+			r.rowID = id.New[id.Call](cs.turn.engine.ids)
+		}
 		refused, err := r.prepare(ctx)
 		if err != nil {
 			return nil, err
@@ -116,10 +129,33 @@ func (r *callRun) prepare(ctx context.Context) (refused string, err error) {
 	if denied, ok := decisions.Denied(); ok {
 		return fmt.Sprintf("The rule {permission: %q, pattern: %q, action: deny} does not allow this call.", denied.Permission, denied.Pattern), nil
 	}
+	if r.begun {
+		return "", nil
+	}
+	if r.waits = r.of.held[r.part.ID]; len(r.waits) > 0 {
+		return "", nil // a person was asked before; that answer counts
+	}
 	for _, d := range decisions.Pending() {
-		r.asks = append(r.asks, t.permissionAsk(r, d))
+		a := t.permissionAsk(r, d)
+		r.asks, r.waits = append(r.asks, a), append(r.waits, a.ID)
 	}
 	return "", nil
+}
+
+// recall finds the requests of a turn that lost its run.
+func (cs *calls) recall(ctx context.Context) error {
+	if cs.step.begun == nil {
+		return nil
+	}
+	t := cs.turn
+	all, err := t.engine.permissions.OfTurn(ctx, t.run.SessionID, t.run.TurnID)
+	cs.held = map[id.Part][]id.Permission{}
+	for _, h := range all {
+		if h.Open() {
+			cs.held[h.PartID] = append(cs.held[h.PartID], h.ID)
+		}
+	}
+	return err
 }
 
 func (t *turn) permissionAsk(r *callRun, d tool.Decision) permission.Ask {
@@ -152,15 +188,16 @@ func list(s []string) []string {
 // ask stores all requests of the answer in one write.
 func (cs *calls) ask(ctx context.Context, runs []*callRun) error {
 	var all []permission.Ask
+	waits := 0
 	for _, r := range runs {
-		all = append(all, r.asks...)
-	}
-	if len(all) == 0 {
-		return nil
+		all, waits = append(all, r.asks...), waits+len(r.waits)
 	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	cs.waiting[session.TurnAwaitingPermission] = len(all)
+	cs.waiting[session.TurnAwaitingPermission] = waits
+	if len(all) == 0 {
+		return nil
+	}
 	e := cs.turn.engine
 	return e.sessions.Own(ctx, store.Durable, cs.turn.run, func(ctx context.Context, tx *store.Tx) error {
 		if err := e.permissions.Add(ctx, tx, all); err != nil {
@@ -178,7 +215,11 @@ func (cs *calls) runAll(ctx context.Context, runs []*callRun) error {
 	var wg sync.WaitGroup
 	var once sync.Once
 	var first error
+	var parked atomic.Bool
 	fail := func(err error) {
+		if errors.Is(err, errParked) {
+			parked.Store(true)
+		}
 		if err != nil {
 			once.Do(func() { first = err; cancel(err) })
 		}
@@ -197,12 +238,12 @@ func (cs *calls) runAll(ctx context.Context, runs []*callRun) error {
 		})
 	}
 	for _, r := range rest {
-		if ctx.Err() != nil {
-			break
-		}
-		fail(r.run(ctx))
+		fail(r.run(ctx)) // also when ctx has ended: each call says how it ends
 	}
 	wg.Wait()
+	if parked.Load() {
+		return errParked
+	}
 	return first
 }
 
@@ -215,6 +256,9 @@ func (r *callRun) run(ctx context.Context) error {
 	if refusal != "" {
 		return r.refuse(ctx, refusal, map[string]any{"reason": "rejected"})
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
@@ -226,8 +270,11 @@ func (r *callRun) run(ctx context.Context) error {
 // await waits for all answers. A refusal with a message is for the model; one
 // without ends the turn.
 func (r *callRun) await(ctx context.Context) (refusal string, err error) {
-	for _, a := range r.asks {
-		answer, err := r.of.turn.engine.permissions.Await(ctx, a.ID)
+	for _, per := range r.waits {
+		answer, err := r.of.turn.engine.permissions.Await(ctx, per)
+		if err != nil && stopping(ctx) {
+			return "", errParked
+		}
 		if err != nil {
 			return "", err
 		}
@@ -290,11 +337,14 @@ func (r *callRun) begin(ctx context.Context) error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.running++
+	if r.begun {
+		return nil
+	}
 	return cs.write(ctx, r, func(ctx context.Context, tx *store.Tx) error {
 		return tx.ToolCallInsert(ctx, db.ToolCallInsertParams{
 			ID: string(r.rowID), SessionID: string(cs.turn.run.SessionID), TurnID: string(cs.turn.run.TurnID),
 			MessageID: string(r.part.MessageID), PartID: string(r.part.ID), Tool: r.part.Tool, Class: string(r.tool.Info().Class),
-			State: "running", Pre: hashes(r.plan.Before), Post: hashes(nil), Started: now,
+			State: "running", Pre: hashes(r.plan.Before), Post: hashes(r.plan.After), Started: now,
 		})
 	})
 }
@@ -323,6 +373,12 @@ func (r *callRun) finish(ctx context.Context, result tool.Result, err error) err
 	now := clock.Now()
 	state := "completed"
 	ended := err != nil && ctx.Err() != nil
+	if ended && isLost(ctx, err) {
+		return session.ErrLost
+	}
+	if ended && stopping(ctx) && r.tool.Info().Class == tool.Keyed {
+		return errParked // the next server runs it again, which is once
+	}
 	r.block.open.Change(func(chat.Part) {
 		span := startedAt(r.part.State, now)
 		switch {
@@ -387,9 +443,16 @@ func (r *callRun) refuse(ctx context.Context, message string, metadata map[strin
 		r.part.State = chat.Failed(r.call.Input, message, metadata, chat.PartTime{Start: now, End: now})
 	})
 	cs := r.of
-	part := session.PartWrite{Seq: cs.step.seq, Ord: r.block.ord, Part: r.part, Event: true}
-	return cs.turn.engine.sessions.PutParts(ctx, store.Durable, cs.turn.run, part)
+	return cs.write(ctx, r, func(ctx context.Context, tx *store.Tx) error {
+		if !r.begun {
+			return nil
+		}
+		return endCall(ctx, tx, session.Begun{ID: r.rowID})
+	})
 }
+
+// stopping tells whether the server's stop is what ended ctx.
+func stopping(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errStopping) }
 
 func hashes(m map[string]string) []byte {
 	if m == nil {

@@ -8,11 +8,11 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/switchyard-dev/switchyard/chat"
+	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
@@ -34,8 +34,12 @@ type Config struct {
 	// Owner and Generation name this server's runs in the store.
 	Owner      string
 	Generation int64
-	Retry      llm.RetryPolicy
-	Log        *slog.Logger
+	// Mark goes into the environment of the runs' children.
+	Mark env.Mark
+	// Resume lets turns that a crash cut off go on (config recover: resume).
+	Resume bool
+	Retry  llm.RetryPolicy
+	Log    *slog.Logger
 }
 
 // Engine runs the turns of this server. It is safe for concurrent use.
@@ -48,6 +52,8 @@ type Engine struct {
 	ids         *id.Source
 	owner       string
 	generation  int64
+	resume      bool
+	mark        env.Mark
 	retry       llm.RetryPolicy
 	log         *slog.Logger
 	changed     *event.Wakeups // keyed by session: a turn began or ended
@@ -65,6 +71,11 @@ type Engine struct {
 var (
 	errCancelled = errors.New("the turn was cancelled")
 	errStopping  = errors.New("the server is stopping")
+	// errGone ends a turn whose server stopped, when it does not go on.
+	errGone = errors.New("the server stopped while the turn ran")
+	// errParked leaves a turn as it is: it waits for a person, and the next
+	// server takes it up.
+	errParked = errors.New("the turn waits for the next server")
 )
 
 // New makes an Engine that works until Close.
@@ -75,7 +86,7 @@ func New(ctx context.Context, c Config) *Engine {
 	}
 	return &Engine{
 		sessions: c.Sessions, permissions: c.Permissions, questions: c.Questions, tools: c.Tools, places: c.Workplaces, ids: c.IDs,
-		owner: c.Owner, generation: c.Generation, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
+		owner: c.Owner, generation: c.Generation, resume: c.Resume, mark: c.Mark, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
 		ctx: run, stop: stop, runs: map[id.Session]*turn{},
 	}
 }
@@ -95,15 +106,16 @@ func (e *Engine) Prompt(ctx context.Context, a session.Admission) (session.Admit
 		return out, err
 	}
 	if out.Started != nil {
-		e.start(*out.Started)
+		e.start(*out.Started, nil)
 	}
 	return out, nil
 }
 
-// start runs a turn in a goroutine of the Engine.
-func (e *Engine) start(run session.Run) {
+// start runs a turn in a goroutine of the Engine; l is set when the turn lost an
+// earlier run.
+func (e *Engine) start(run session.Run, l *lost) {
 	ctx, cancel := context.WithCancelCause(e.ctx)
-	t := &turn{engine: e, run: run, cancel: cancel, files: &seenFiles{seen: map[string]string{}}}
+	t := &turn{engine: e, run: run, cancel: cancel, lost: l, files: &seenFiles{seen: map[string]string{}}}
 	e.mu.Lock()
 	if e.closing {
 		// The row says running; the next start of the server settles it.
@@ -124,7 +136,7 @@ func (e *Engine) start(run session.Run) {
 		}
 		e.mu.Unlock()
 		if next != nil {
-			e.start(*next)
+			e.start(*next, nil)
 		}
 		e.changed.Wake(string(run.SessionID))
 	}()
@@ -167,6 +179,16 @@ func (e *Engine) Forget(sessions []id.Session) {
 	}
 }
 
+// Drop stops all runs at once, without a word in the store: this server has lost
+// the right to write them. Whoever has it takes the turns over.
+func (e *Engine) Drop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.runs {
+		t.cancel(session.ErrLost)
+	}
+}
+
 // Active gives the status of every session that is not idle.
 func (e *Engine) Active(ctx context.Context) (map[id.Session]session.Status, error) {
 	turns, err := e.sessions.OpenTurns(ctx)
@@ -195,21 +217,4 @@ func (e *Engine) Close() error {
 	e.stop(errStopping)
 	e.wg.Wait()
 	return nil
-}
-
-// SettleLost ends the turns that an earlier process left open, so that no
-// session stays busy for ever. It runs before the server listens.
-func (e *Engine) SettleLost(ctx context.Context) (int, error) {
-	turns, err := e.sessions.OpenTurns(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, t := range turns {
-		failure := chat.NewError(chat.ErrAborted, "the server stopped while the turn ran")
-		settle := e.settleParts(t, "interrupted")
-		if err := e.sessions.ForceEnd(ctx, t, session.Interrupted, failure, settle); err != nil {
-			return 0, fmt.Errorf("settling turn %s: %w", t.ID, err)
-		}
-	}
-	return len(turns), nil
 }

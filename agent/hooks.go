@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard-dev/switchyard/clock"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/rule"
 	"github.com/switchyard-dev/switchyard/session"
@@ -31,7 +32,7 @@ const outputField = "state.metadata.output"
 // toolCall puts together what a tool may use.
 func (t *turn) toolCall(r *callRun) *tool.Call {
 	return &tool.Call{
-		ID: r.part.CallID, SessionID: t.run.SessionID, MessageID: r.part.MessageID, Mark: string(r.rowID), Input: r.call.Input,
+		ID: r.part.CallID, SessionID: t.run.SessionID, MessageID: r.part.MessageID, Mark: t.engine.mark.For(string(r.rowID)), Input: r.call.Input,
 		Env: t.place.Environment(), Directory: t.row.Directory, Limits: r.of.set.ToolOutput,
 		Progress: r.progress(), Todos: todos{t}, Asker: asker{r}, Outputs: t.place.Outputs(), Tracker: t.tracker(),
 		Edited: t.edited,
@@ -82,15 +83,18 @@ type asker struct{ r *callRun }
 // person, and the stored answer is what counts.
 func (x asker) Ask(ctx context.Context, _ *tool.Call, questions []tool.Question) ([][]string, error) {
 	t, cs := x.r.of.turn, x.r.of
-	que := t.engine.questions.NewID()
-	a := question.Ask{
-		Origin: t.run.Origin, Context: t.row.Context(), TurnID: t.run.TurnID, PartID: x.r.part.ID,
-		Request: question.Request{
-			ID: que, SessionID: t.run.SessionID, RootSessionID: t.row.RootSessionID, Questions: convert(questions),
-			Tool: &rule.ToolRef{MessageID: x.r.part.MessageID, CallID: x.r.part.CallID}, Time: rule.RequestTime{Created: clock.Now()},
-		},
+	que, err := x.earlier(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if err := cs.wait(ctx, 1, func(ctx context.Context, tx *store.Tx) error { return t.engine.questions.Add(ctx, tx, a) }); err != nil {
+	var add func(context.Context, *store.Tx) error
+	if que == "" {
+		que = t.engine.questions.NewID()
+		add = func(ctx context.Context, tx *store.Tx) error {
+			return t.engine.questions.Add(ctx, tx, x.ask(que, questions))
+		}
+	}
+	if err := cs.wait(ctx, 1, add); err != nil {
 		return nil, err
 	}
 	answer, err := t.engine.questions.Await(ctx, que)
@@ -107,6 +111,32 @@ func (x asker) Ask(ctx context.Context, _ *tool.Call, questions []tool.Question)
 		return nil, fault.New(fault.Forbidden, "The user did not answer: %s", answer.Message)
 	}
 	return nil, errRejected
+}
+
+// earlier gives the question that an earlier run of the call asked, or "".
+func (x asker) earlier(ctx context.Context) (id.Question, error) {
+	if !x.r.begun {
+		return "", nil
+	}
+	t := x.r.of.turn
+	all, err := t.engine.questions.OfTurn(ctx, t.run.SessionID, t.run.TurnID)
+	for _, h := range all {
+		if h.PartID == x.r.part.ID && h.Open() {
+			return h.ID, err
+		}
+	}
+	return "", err
+}
+
+func (x asker) ask(que id.Question, questions []tool.Question) question.Ask {
+	t := x.r.of.turn
+	return question.Ask{
+		Origin: t.run.Origin, Context: t.row.Context(), TurnID: t.run.TurnID, PartID: x.r.part.ID,
+		Request: question.Request{
+			ID: que, SessionID: t.run.SessionID, RootSessionID: t.row.RootSessionID, Questions: convert(questions),
+			Tool: &rule.ToolRef{MessageID: x.r.part.MessageID, CallID: x.r.part.CallID}, Time: rule.RequestTime{Created: clock.Now()},
+		},
+	}
 }
 
 // wait moves a running call to waiting for a person (n = 1) and back (n = -1).

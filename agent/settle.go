@@ -54,18 +54,20 @@ func (e *Engine) settleParts(t session.Turn, reason string) func(context.Context
 			}
 		}
 		return e.sessions.SettleMessages(ctx, tx, t, func(p chat.Part) bool {
-			return closeLost(p, reason, effects)
+			if effects[string(p.Head().ID)] {
+				return closeLost(p, unknownOutcome)
+			}
+			return closeLost(p, reason)
 		})
 	}
 }
 
-func closeLost(p chat.Part, reason string, effects map[string]bool) (changed bool) {
+// closeLost closes a part that a crash cut off, and tells whether that changed
+// it.
+func closeLost(p chat.Part, reason string) (changed bool) {
 	before, err := json.Marshal(p)
 	if err != nil {
 		return false
-	}
-	if tool, ok := p.(*chat.ToolPart); ok && effects[string(tool.ID)] && !chat.Terminal(tool.State) {
-		reason = "outcome_unknown"
 	}
 	abortPart(p, clock.Now(), reason)
 	after, err := json.Marshal(p)
@@ -175,8 +177,15 @@ func (e *Engine) lookAt(ctx context.Context, in WaitInput) (WaitResult, bool, er
 		return WaitResult{}, false, err
 	}
 	last, ok, err := e.sessions.LastTurn(ctx, in.SessionID)
-	if !ok {
-		return WaitResult{Outcome: "none"}, true, err
+	if err == nil && !ok {
+		// The reads see different moments: a delete may lie between them.
+		_, err = e.sessions.Get(ctx, in.SessionID)
+	}
+	switch {
+	case fault.Is(err, fault.SessionNotFound):
+		return WaitResult{Outcome: "deleted"}, true, nil
+	case !ok:
+		return WaitResult{Outcome: "none"}, err == nil, err
 	}
 	return WaitResult{Outcome: last.State, Turn: last}, true, err
 }

@@ -2,7 +2,10 @@ package agent_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,6 +45,8 @@ type bundle struct {
 	engine   *agent.Engine
 	project  id.Project
 	place    *place
+	ids      *id.Source
+	boots    int
 }
 
 // place is a workplace whose settings the test chooses.
@@ -93,7 +98,7 @@ func setup(t *testing.T, rules ...rule.Rule) *bundle {
 	}
 	b := &bundle{
 		t: t, dir: dir, store: db, sessions: session.NewService(db, ids, bus), perms: permission.NewService(db, ids),
-		asks: question.NewService(db, ids), place: p,
+		asks: question.NewService(db, ids), place: p, ids: ids,
 	}
 	b.project, err = project.NewService(db, ids).Ensure(t.Context(), project.Locate(dir))
 	if err != nil {
@@ -271,3 +276,24 @@ func pendingQuestion(b *bundle) question.Request {
 }
 
 func response(answers ...[]string) question.Response { return question.Response{Answers: answers} }
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sha(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

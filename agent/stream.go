@@ -32,6 +32,7 @@ type step struct {
 	parts  []*block // in the order of their rows
 	calls  []llm.ToolCall
 	finish *llm.Finish
+	begun  map[id.Part]session.Begun // of an answer that a crash cut off: the calls that ran
 }
 
 // block is one part of the answer.

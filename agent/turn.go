@@ -35,6 +35,7 @@ type turn struct {
 	place Workplace
 	steps int64
 	files *seenFiles
+	lost  *lost // set until a turn that lost its run was taken up
 
 	mu    sync.Mutex // protects retry
 	retry *session.Status
@@ -46,12 +47,10 @@ var errRejected = errors.New("the user refused")
 // work runs the turn to its end and gives the run of the next one, if a prompt
 // waited.
 func (t *turn) work(ctx context.Context) *session.Run {
-	err := t.loop(ctx)
-	if t.place != nil {
-		defer t.place.Release()
-	}
+	err := t.run1(ctx)
+	defer t.leave()
 	for {
-		if errors.Is(err, session.ErrLost) {
+		if isLost(ctx, err) || errors.Is(err, errParked) {
 			return nil
 		}
 		again, next, endErr := t.finish(ctx, err)
@@ -68,9 +67,31 @@ func (t *turn) work(ctx context.Context) *session.Run {
 	}
 }
 
+// isLost tells whether the run may write nothing more.
+func isLost(ctx context.Context, err error) bool {
+	return errors.Is(err, session.ErrLost) || errors.Is(context.Cause(ctx), session.ErrLost)
+}
+
+// run1 takes a lost turn up, if it is one, and runs its steps.
+func (t *turn) run1(ctx context.Context) error {
+	if t.lost != nil {
+		err := t.revive(ctx)
+		if err != nil && t.lost != nil && t.lost.resume && stopping(ctx) {
+			return errParked // it was not taken up yet, so that nothing is lost
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return t.loop(ctx)
+}
+
 // finish writes the end of the turn (C7).
 func (t *turn) finish(ctx context.Context, err error) (again bool, next *session.Run, endErr error) {
 	in := session.EndInput{Outcome: session.Completed, Settle: t.engine.settle(t.run.TurnID)}
+	if t.lost != nil {
+		in.Settle = t.engine.settleParts(t.lost.turn, "interrupted")
+	}
 	if err != nil {
 		in.Outcome, in.Error = t.outcome(ctx, err)
 	}
@@ -84,6 +105,8 @@ func (t *turn) outcome(ctx context.Context, err error) (session.Outcome, *chat.E
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errStopping):
 		return session.Interrupted, chat.NewError(chat.ErrAborted, "the server stopped")
+	case errors.Is(err, errGone):
+		return session.Interrupted, chat.NewError(chat.ErrAborted, "%s", errGone)
 	case cause != nil, errors.Is(err, errRejected), errors.Is(err, errCancelled):
 		return session.Cancelled, chat.NewError(chat.ErrAborted, "the turn was interrupted")
 	}
@@ -114,17 +137,30 @@ func (t *turn) failure(err error) *chat.Error {
 	return e
 }
 
+// enter takes the lease on the place where the turn works.
+func (t *turn) enter(ctx context.Context) error {
+	if t.place != nil {
+		return nil
+	}
+	row, err := t.engine.sessions.Get(ctx, t.run.SessionID)
+	if err != nil {
+		return err
+	}
+	t.row = row
+	t.place, err = t.engine.places.Acquire(ctx, row.Context())
+	return err
+}
+
+func (t *turn) leave() {
+	if t.place != nil {
+		t.place.Release()
+	}
+}
+
 // loop runs steps until the model has nothing more to do.
 func (t *turn) loop(ctx context.Context) error {
-	if t.place == nil {
-		row, err := t.engine.sessions.Get(ctx, t.run.SessionID)
-		if err != nil {
-			return err
-		}
-		t.row = row
-		if t.place, err = t.engine.places.Acquire(ctx, row.Context()); err != nil {
-			return err
-		}
+	if err := t.enter(ctx); err != nil {
+		return err
 	}
 	for {
 		_, interrupt, err := t.engine.sessions.Join(ctx, t.run)
@@ -175,11 +211,11 @@ func (t *turn) step(ctx context.Context) (more bool, err error) {
 	if len(s.calls) == 0 {
 		return false, nil
 	}
-	if err := t.runCalls(ctx, s, set); err != nil {
+	err = t.runCalls(ctx, s, set)
+	if err != nil && !errors.Is(err, errParked) {
 		t.abandon(ctx, s, err)
-		return false, err
 	}
-	return true, nil
+	return err == nil, err
 }
 
 // prepare reads the conversation and the configuration as they are now.

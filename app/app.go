@@ -17,6 +17,7 @@ import (
 	"github.com/switchyard-dev/switchyard/agent"
 	"github.com/switchyard-dev/switchyard/api"
 	"github.com/switchyard-dev/switchyard/config"
+	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/llm"
@@ -108,14 +109,30 @@ func New(ctx context.Context, c Config) (*App, error) {
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	lost, err := a.engine.SettleLost(ctx)
+	a.sweep(ctx)
+	lost, err := a.engine.Recover(ctx)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	if lost > 0 {
-		a.log.Warn("turns of an earlier process were settled", "turns", lost)
+	if lost != (agent.Recovery{}) {
+		a.log.Warn("turns of an earlier process were taken over", "settled", lost.Settled, "resumed", lost.Resumed)
 	}
 	return a, nil
+}
+
+// sweep ends what a crashed server left running. That it cannot end something is
+// no reason not to start.
+func (a *App) sweep(ctx context.Context) {
+	own := a.mark()
+	n, err := env.Sweep(ctx, func(m env.Mark) bool { return m.Store == own.Store && m.Boot != own.Boot && a.engineName() == "sqlite" })
+	if n > 0 || err != nil {
+		a.log.Warn("processes of an earlier server were ended", "processes", n, "error", err)
+	}
+}
+
+func (a *App) mark() env.Mark {
+	boot := a.store.Boot()
+	return env.Mark{Store: boot.Epoch, Boot: boot.Number}
 }
 
 func (a *App) open(ctx context.Context) error {
@@ -139,11 +156,11 @@ func (a *App) open(ctx context.Context) error {
 	a.bus = event.NewBus(ctx, events)
 	a.store.OnCommit(a.bus.Commit)
 	a.store.OnGap(a.bus.AddGap)
-	return a.serve(ctx, ids, owner, boot)
+	return a.serve(ctx, ids, owner, boot, global.Config.Recover == "resume")
 }
 
 // serve makes the services over the open store.
-func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot store.Boot) error {
+func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot store.Boot, resume bool) error {
 	outputs, err := runtime.NewOutputs(filepath.Join(a.config.State, "tool-output"))
 	if err != nil {
 		return err
@@ -165,8 +182,8 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 	}
 	a.engine = agent.New(ctx, agent.Config{
 		Sessions: services.Sessions, Permissions: services.Permissions, Questions: services.Questions,
-		Tools: tool.NewRegistry(tool.Builtin()...), Workplaces: a.host, IDs: ids, Owner: owner, Generation: boot.Number,
-		Retry: a.config.Retry, Log: a.log,
+		Tools: tool.NewRegistry(tool.Builtin()...), Workplaces: a.host, IDs: ids, Owner: owner, Generation: boot.Number, Mark: a.mark(),
+		Resume: resume, Retry: a.config.Retry, Log: a.log,
 	})
 	a.host.Attach(a.engine)
 	return nil

@@ -64,9 +64,10 @@ type Config struct {
 	// Durability is "power" (the default: what is acknowledged survives a power
 	// cut) or "process" (it survives the process only).
 	Durability string `json:"durability" enum:"power,process"`
-	// Recover is what happens at start to turns that a crash cut off: "auto"
-	// (the default: those that can go on do) or "manual" (all are settled).
-	Recover string `json:"recover" enum:"auto,manual"`
+	// Recover is what happens to turns that a crash cut off: "settle" (the
+	// default: they end as interrupted) or "resume" (they go on, at most three
+	// times). Turns that wait for a person go on either way.
+	Recover string `json:"recover" enum:"settle,resume"`
 }
 
 // Rules are permission rules in deciding order.

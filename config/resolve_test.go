@@ -167,7 +167,7 @@ func TestGlobalSeesNoProject(t *testing.T) {
 	b := setup(t, map[string]string{
 		"home/.config/switchyard/switchyard.jsonc": `{
 			"server": {"port": 4701, "cors": ["https://a.example"], "hosts": ["b.example"]},
-			"allowedRoots": ["~/work"], "durability": "process", "recover": "manual",
+			"allowedRoots": ["~/work"], "durability": "process", "recover": "resume",
 			"limits": {"bodyBytes": 1024},
 		}`,
 		"project/opencode.json": `{"model": "a/b"}`,
@@ -178,7 +178,7 @@ func TestGlobalSeesNoProject(t *testing.T) {
 	}
 	c := r.Config
 	if c.Model != "" || *c.Server.Port != 4701 || c.Server.Hosts[0] != "b.example" || c.Durability != "process" ||
-		c.Recover != "manual" || c.Limits.BodyBytes != 1024 || c.AllowedRoots[0] != b.home+"/work" {
+		c.Recover != "resume" || c.Limits.BodyBytes != 1024 || c.AllowedRoots[0] != b.home+"/work" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -217,6 +217,32 @@ func (s *Service) Await(ctx context.Context, per id.Permission) (Answer, error) 
 	})
 }
 
+// Held is a request of a turn with what became of it.
+type Held struct {
+	ID     id.Permission
+	PartID id.Part
+	State  string
+}
+
+// Open tells whether the request still matters to its call: nobody answered, or
+// the answer was not taken up yet.
+func (h Held) Open() bool { return h.State == "pending" || h.State == "replied" }
+
+// OfTurn gives all requests of a turn, in the order of asking.
+func (s *Service) OfTurn(ctx context.Context, ses id.Session, turn id.Turn) ([]Held, error) {
+	rows, err := store.Get(ctx, s.store, func(ctx context.Context, r store.Reader) ([]db.Permission, error) {
+		return r.PermissionOfTurn(ctx, db.PermissionOfTurnParams{SessionID: string(ses), TurnID: string(turn)})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the requests of %s: %w", turn, err)
+	}
+	out := make([]Held, 0, len(rows))
+	for _, row := range rows {
+		out = append(out, Held{ID: id.Permission(row.ID), PartID: id.Part(row.PartID), State: row.State})
+	}
+	return out, nil
+}
+
 // Cancel takes back the pending requests of a turn, inside the write that ends
 // it.
 func (s *Service) Cancel(ctx context.Context, tx *store.Tx, turn id.Turn) error {

@@ -276,6 +276,34 @@ func (s *Service) Await(ctx context.Context, que id.Question) (Answer, error) {
 	})
 }
 
+// Held is a question of a turn with what became of it.
+type Held struct {
+	ID     id.Question
+	PartID id.Part
+	State  string
+}
+
+// Open tells whether the question still matters to its call: nobody answered, or
+// the answer was not taken up yet.
+func (h Held) Open() bool {
+	return h.State == "pending" || h.State == "replied" || h.State == "rejected"
+}
+
+// OfTurn gives all questions of a turn, in the order of asking.
+func (s *Service) OfTurn(ctx context.Context, ses id.Session, turn id.Turn) ([]Held, error) {
+	rows, err := store.Get(ctx, s.store, func(ctx context.Context, r store.Reader) ([]db.Question, error) {
+		return r.QuestionOfTurn(ctx, db.QuestionOfTurnParams{SessionID: string(ses), TurnID: string(turn)})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the questions of %s: %w", turn, err)
+	}
+	out := make([]Held, 0, len(rows))
+	for _, row := range rows {
+		out = append(out, Held{ID: id.Question(row.ID), PartID: id.Part(row.PartID), State: row.State})
+	}
+	return out, nil
+}
+
 // Cancel takes back the pending questions of a turn, inside the write that ends
 // it.
 func (s *Service) Cancel(ctx context.Context, tx *store.Tx, turn id.Turn) error {

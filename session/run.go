@@ -57,6 +57,10 @@ type Turn struct {
 	MessageID id.Message
 	State     string
 	Owner     string
+	// Generation goes with Owner: the two together are the right to write.
+	Generation int64
+	// Attempt counts the runs of the turn, from 1.
+	Attempt int64
 	// Interrupt is set once somebody asked the turn to stop.
 	Interrupt bool
 	Ended     int64
@@ -337,7 +341,7 @@ func (s *Service) TurnGet(ctx context.Context, ses id.Session, turn id.Turn) (Tu
 func turnOf(row db.Turn) Turn {
 	t := Turn{
 		ID: id.Turn(row.ID), SessionID: id.Session(row.SessionID), MessageID: id.Message(row.MessageID),
-		State: row.State, Owner: row.Owner, Interrupt: row.Interrupt != 0,
+		State: row.State, Owner: row.Owner, Generation: row.Generation, Attempt: row.Attempt, Interrupt: row.Interrupt != 0,
 	}
 	if row.Ended != nil {
 		t.Ended = *row.Ended

@@ -84,6 +84,7 @@ func (ch change) plan() Plan {
 	return Plan{
 		Asks:   ch.ask(permEdit, []string{ch.name}, metadata),
 		Before: map[string]string{ch.abs: ch.oldHash()},
+		After:  map[string]string{ch.abs: hash(ch.after)},
 	}
 }
 

@@ -62,6 +62,9 @@ type Plan struct {
 	// Before has the sha256 in hex of each file that will be replaced, by
 	// absolute path; "" for a file that does not exist.
 	Before map[string]string `json:"before,omitempty"`
+	// After has the hashes that the files will have. After a crash the two tell
+	// whether the call happened.
+	After map[string]string `json:"after,omitempty"`
 }
 
 // Ask is one permission that a call needs.

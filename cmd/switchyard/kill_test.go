@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,10 +132,7 @@ func TestKillAtAnyMomentLeavesNoSessionStuck(t *testing.T) {
 
 func checkSettled(t *testing.T, p *process, accepted map[string]string) {
 	t.Helper()
-	var active map[string]any
-	if p.call("GET", "/api/session/active?scope=server", nil, &active); len(active) != 0 {
-		t.Fatalf("busy after a restart: %v", active)
-	}
+	refuseAsked(t, p)
 	for ses, msg := range accepted {
 		checkClosed(t, p, ses, msg)
 		var waited struct{ Outcome string }
@@ -141,6 +140,38 @@ func checkSettled(t *testing.T, p *process, accepted map[string]string) {
 		if p.call("POST", "/api/session/"+ses+"/wait", map[string]any{"timeout": 20_000}, &waited); waited.Outcome != "completed" {
 			t.Fatalf("a new prompt ended %q", waited.Outcome)
 		}
+	}
+}
+
+// refuseAsked: what is busy waits for a person, whose answer ends the turn.
+func refuseAsked(t *testing.T, p *process) {
+	t.Helper()
+	var active map[string]struct{ Waiting string }
+	p.call("GET", "/api/session/active?scope=server", nil, &active)
+	var asked []struct{ ID, SessionID string }
+	p.call("GET", "/api/permission?scope=server", nil, &asked)
+	refused := map[string]bool{}
+	for _, a := range asked {
+		if status := p.call("POST", "/api/permission/"+a.ID+"/reply", map[string]any{"response": "reject"}, nil); status != http.StatusNoContent {
+			t.Fatalf("replying after a restart: %d", status)
+		}
+		refused[a.SessionID] = true
+	}
+	for ses, status := range active {
+		if status.Waiting == "" {
+			continue // a prompt that had not begun when the server died
+		}
+		if !refused[ses] {
+			t.Fatalf("session %s waits for nobody: %+v", ses, status)
+		}
+	}
+	for ses := range active {
+		var waited struct{ Outcome string }
+		if p.call("POST", "/api/session/"+ses+"/wait", map[string]any{"timeout": 2_000}, &waited); waited.Outcome == "timeout" && refused[ses] {
+			t.Fatalf("the turn goes on after a refusal: %+v", waited)
+		}
+		p.call("POST", "/api/session/"+ses+"/interrupt", map[string]any{}, nil)
+		p.call("POST", "/api/session/"+ses+"/wait", map[string]any{"timeout": 20_000}, &waited)
 	}
 }
 
@@ -169,5 +200,45 @@ func checkClosed(t *testing.T, p *process, ses, msg string) {
 				t.Fatalf("a call is %s after a restart", s)
 			}
 		}
+	}
+}
+
+// TestAKilledServersChildrenAreEnded kills a server while a command runs; the
+// next start ends the command, and what it started in a session of its own.
+func TestAKilledServersChildrenAreEnded(t *testing.T) {
+	t.Parallel()
+	state, home := t.TempDir(), t.TempDir()
+	p := spawn(t, state, home)
+	defer func() { p.kill() }()
+	var ses struct {
+		ID string `json:"id"`
+	}
+	p.call("POST", "/api/session", map[string]any{}, &ses)
+	pids := filepath.Join(home, "pids")
+	script := `tool:bash:{"command":"setsid sh -c 'echo $$ >> pids; sleep 300' & echo $$ >> pids; sleep 300"}`
+	p.call("POST", "/api/session/"+ses.ID+"/prompt", map[string]any{"prompt": map[string]any{"text": script}}, nil)
+	var running []string
+	for end := time.Now().Add(20 * time.Second); len(running) < 2 && time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+		allowAsked(p)
+		data, _ := os.ReadFile(pids)
+		running = strings.Fields(string(data))
+	}
+	if len(running) != 2 {
+		t.Fatalf("processes: %v", running)
+	}
+	p.kill()
+	p = spawn(t, state, home)
+	for _, pid := range running {
+		if data, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(data), ") Z ") {
+			t.Errorf("process %s is left: %s", pid, data)
+		}
+	}
+}
+
+func allowAsked(p *process) {
+	var asked []struct{ ID string }
+	p.call("GET", "/api/permission?scope=server", nil, &asked)
+	for _, a := range asked {
+		p.call("POST", "/api/permission/"+a.ID+"/reply", map[string]any{"response": "once"}, nil)
 	}
 }

@@ -191,6 +191,11 @@ type PermissionInsertParams struct {
 	Created       int64
 }
 
+type PermissionOfTurnParams struct {
+	SessionID string
+	TurnID    string
+}
+
 type PermissionPendingParams struct {
 	Directory   *string
 	WorkspaceID *string
@@ -255,6 +260,11 @@ type QuestionInsertParams struct {
 	Request       dbtype.JSON
 	Answers       dbtype.JSON
 	Created       int64
+}
+
+type QuestionOfTurnParams struct {
+	SessionID string
+	TurnID    string
 }
 
 type QuestionPendingParams struct {
@@ -395,6 +405,15 @@ type ToolCallListParams struct {
 
 type TurnAskInterruptParams struct {
 	SessionID string
+}
+
+type TurnClaimParams struct {
+	Owner         string
+	Generation    int64
+	Counted       int64
+	ID            string
+	OldOwner      string
+	OldGeneration int64
 }
 
 type TurnEndParams struct {

@@ -41,6 +41,7 @@ type Querier interface {
 	PermissionCancel(ctx context.Context, arg PermissionCancelParams) ([]Permission, error)
 	PermissionGet(ctx context.Context, arg PermissionGetParams) (Permission, error)
 	PermissionInsert(ctx context.Context, arg PermissionInsertParams) error
+	PermissionOfTurn(ctx context.Context, arg PermissionOfTurnParams) ([]Permission, error)
 	PermissionPending(ctx context.Context, arg PermissionPendingParams) ([]Permission, error)
 	PermissionReply(ctx context.Context, arg PermissionReplyParams) (int64, error)
 	PermissionSave(ctx context.Context, arg PermissionSaveParams) error
@@ -51,6 +52,7 @@ type Querier interface {
 	QuestionCancel(ctx context.Context, arg QuestionCancelParams) ([]Question, error)
 	QuestionGet(ctx context.Context, arg QuestionGetParams) (Question, error)
 	QuestionInsert(ctx context.Context, arg QuestionInsertParams) error
+	QuestionOfTurn(ctx context.Context, arg QuestionOfTurnParams) ([]Question, error)
 	QuestionPending(ctx context.Context, arg QuestionPendingParams) ([]Question, error)
 	QuestionSettle(ctx context.Context, arg QuestionSettleParams) (int64, error)
 	SessionAddUsage(ctx context.Context, arg SessionAddUsageParams) (Session, error)
@@ -72,6 +74,7 @@ type Querier interface {
 	ToolCallInsert(ctx context.Context, arg ToolCallInsertParams) error
 	ToolCallList(ctx context.Context, arg ToolCallListParams) ([]ToolCall, error)
 	TurnAskInterrupt(ctx context.Context, arg TurnAskInterruptParams) (int64, error)
+	TurnClaim(ctx context.Context, arg TurnClaimParams) (Turn, error)
 	TurnEnd(ctx context.Context, arg TurnEndParams) (int64, error)
 	TurnForceEnd(ctx context.Context, arg TurnForceEndParams) (int64, error)
 	TurnGet(ctx context.Context, arg TurnGetParams) (Turn, error)

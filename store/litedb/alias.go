@@ -46,6 +46,7 @@ type (
 	PermissionCancelParams    = db.PermissionCancelParams
 	PermissionGetParams       = db.PermissionGetParams
 	PermissionInsertParams    = db.PermissionInsertParams
+	PermissionOfTurnParams    = db.PermissionOfTurnParams
 	PermissionPendingParams   = db.PermissionPendingParams
 	PermissionReplyParams     = db.PermissionReplyParams
 	PermissionSaveParams      = db.PermissionSaveParams
@@ -59,6 +60,7 @@ type (
 	QuestionCancelParams      = db.QuestionCancelParams
 	QuestionGetParams         = db.QuestionGetParams
 	QuestionInsertParams      = db.QuestionInsertParams
+	QuestionOfTurnParams      = db.QuestionOfTurnParams
 	QuestionPendingParams     = db.QuestionPendingParams
 	QuestionSettleParams      = db.QuestionSettleParams
 	Session                   = db.Session
@@ -85,6 +87,7 @@ type (
 	ToolCallListParams        = db.ToolCallListParams
 	Turn                      = db.Turn
 	TurnAskInterruptParams    = db.TurnAskInterruptParams
+	TurnClaimParams           = db.TurnClaimParams
 	TurnEndParams             = db.TurnEndParams
 	TurnForceEndParams        = db.TurnForceEndParams
 	TurnGetParams             = db.TurnGetParams

@@ -142,6 +142,85 @@ func (q *Queries) InboxSettle(ctx context.Context, arg InboxSettleParams) (int64
 	return result.RowsAffected(), nil
 }
 
+const permissionOfTurn = `-- name: PermissionOfTurn :many
+SELECT id, ord, session_id, root_session_id, project_id, workspace_id, directory, turn_id, part_id, request, state, reply, message, created, replied FROM permission WHERE session_id = $1 AND turn_id = $2 ORDER BY created, ord, id
+`
+
+func (q *Queries) PermissionOfTurn(ctx context.Context, arg PermissionOfTurnParams) ([]Permission, error) {
+	rows, err := q.db.Query(ctx, permissionOfTurn, arg.SessionID, arg.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Permission{}
+	for rows.Next() {
+		var i Permission
+		if err := rows.Scan(
+			&i.ID,
+			&i.Ord,
+			&i.SessionID,
+			&i.RootSessionID,
+			&i.ProjectID,
+			&i.WorkspaceID,
+			&i.Directory,
+			&i.TurnID,
+			&i.PartID,
+			&i.Request,
+			&i.State,
+			&i.Reply,
+			&i.Message,
+			&i.Created,
+			&i.Replied,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const questionOfTurn = `-- name: QuestionOfTurn :many
+SELECT id, ord, session_id, root_session_id, workspace_id, directory, turn_id, part_id, request, state, answers, message, created, replied FROM question WHERE session_id = $1 AND turn_id = $2 ORDER BY created, id
+`
+
+func (q *Queries) QuestionOfTurn(ctx context.Context, arg QuestionOfTurnParams) ([]Question, error) {
+	rows, err := q.db.Query(ctx, questionOfTurn, arg.SessionID, arg.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Question{}
+	for rows.Next() {
+		var i Question
+		if err := rows.Scan(
+			&i.ID,
+			&i.Ord,
+			&i.SessionID,
+			&i.RootSessionID,
+			&i.WorkspaceID,
+			&i.Directory,
+			&i.TurnID,
+			&i.PartID,
+			&i.Request,
+			&i.State,
+			&i.Answers,
+			&i.Message,
+			&i.Created,
+			&i.Replied,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const stepInsert = `-- name: StepInsert :exec
 INSERT INTO step (turn_id, ord, message_id, request_hash, started) VALUES ($1, $2, $3, $4, $5)
 `
@@ -273,6 +352,38 @@ func (q *Queries) TurnAskInterrupt(ctx context.Context, arg TurnAskInterruptPara
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const turnClaim = `-- name: TurnClaim :one
+UPDATE turn SET owner = $1, generation = $2, attempt = attempt + CAST($3 AS bigint)
+WHERE id = $4 AND owner = $5 AND generation = $6 AND ended IS NULL RETURNING id, session_id, state, owner, generation, attempt, ord, message_id, interrupt, error, started, ended
+`
+
+func (q *Queries) TurnClaim(ctx context.Context, arg TurnClaimParams) (Turn, error) {
+	row := q.db.QueryRow(ctx, turnClaim,
+		arg.Owner,
+		arg.Generation,
+		arg.Counted,
+		arg.ID,
+		arg.OldOwner,
+		arg.OldGeneration,
+	)
+	var i Turn
+	err := row.Scan(
+		&i.ID,
+		&i.SessionID,
+		&i.State,
+		&i.Owner,
+		&i.Generation,
+		&i.Attempt,
+		&i.Ord,
+		&i.MessageID,
+		&i.Interrupt,
+		&i.Error,
+		&i.Started,
+		&i.Ended,
+	)
+	return i, err
 }
 
 const turnEnd = `-- name: TurnEnd :execrows

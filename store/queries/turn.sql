@@ -65,3 +65,13 @@ SELECT CAST(COUNT(*) AS bigint) AS total FROM inbox WHERE session_id = @session_
 
 -- name: InboxSettle :execrows
 UPDATE inbox SET state = @state, turn_id = @turn_id WHERE session_id = @session_id AND ord = @ord AND state = 'queued';
+
+-- name: PermissionOfTurn :many
+SELECT * FROM permission WHERE session_id = @session_id AND turn_id = @turn_id ORDER BY created, ord, id;
+
+-- name: QuestionOfTurn :many
+SELECT * FROM question WHERE session_id = @session_id AND turn_id = @turn_id ORDER BY created, id;
+
+-- name: TurnClaim :one
+UPDATE turn SET owner = @owner, generation = @generation, attempt = attempt + CAST(@counted AS bigint)
+WHERE id = @id AND owner = @old_owner AND generation = @old_generation AND ended IS NULL RETURNING *;
