@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/env"
@@ -38,8 +39,11 @@ type Config struct {
 	Mark env.Mark
 	// Resume lets turns that a crash cut off go on (config recover: resume).
 	Resume bool
-	Retry  llm.RetryPolicy
-	Log    *slog.Logger
+	// Scan is how often to look for turns of other servers that are gone; 0 is
+	// never, for a store of one server.
+	Scan  time.Duration
+	Retry llm.RetryPolicy
+	Log   *slog.Logger
 }
 
 // Engine runs the turns of this server. It is safe for concurrent use.
@@ -56,6 +60,8 @@ type Engine struct {
 	mark        env.Mark
 	retry       llm.RetryPolicy
 	log         *slog.Logger
+	scan        time.Duration
+	troubled    chan struct{}  // wakes the caretaker
 	changed     *event.Wakeups // keyed by session: a turn began or ended
 
 	ctx  context.Context // the life of all turns: they outlive every request
@@ -84,11 +90,13 @@ func New(ctx context.Context, c Config) *Engine {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{
+	e := &Engine{
 		sessions: c.Sessions, permissions: c.Permissions, questions: c.Questions, tools: c.Tools, places: c.Workplaces, ids: c.IDs,
 		owner: c.Owner, generation: c.Generation, resume: c.Resume, mark: c.Mark, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
-		ctx: run, stop: stop, runs: map[id.Session]*turn{},
+		scan: c.Scan, troubled: make(chan struct{}, 1), ctx: run, stop: stop, runs: map[id.Session]*turn{},
 	}
+	e.wg.Go(func() { e.tend(run) })
+	return e
 }
 
 // Prompt admits a prompt and, when the session is idle, starts its turn. It
@@ -102,6 +110,7 @@ func (e *Engine) Prompt(ctx context.Context, a session.Admission) (session.Admit
 	}
 	a.Owner, a.Generation = e.owner, e.generation
 	out, err := e.sessions.Admit(ctx, a)
+	e.trouble(err)
 	if err != nil {
 		return out, err
 	}

@@ -24,14 +24,14 @@ import (
 func (b *bundle) crash(resume bool) agent.Recovery {
 	b.t.Helper()
 	b.engine.Drop()
-	if err := b.engine.Close(); err != nil {
-		b.t.Fatal(err)
-	}
 	return b.restart(resume)
 }
 
 func (b *bundle) restart(resume bool) agent.Recovery {
 	b.t.Helper()
+	if err := b.engine.Close(); err != nil {
+		b.t.Fatal(err)
+	}
 	b.boots++
 	b.engine = agent.New(b.t.Context(), agent.Config{
 		Sessions: b.sessions, Permissions: b.perms, Questions: b.asks, Tools: tool.NewRegistry(tool.Builtin()...), Workplaces: b.place,
@@ -165,9 +165,6 @@ func TestSC29_AnAskedPermissionSurvives(t *testing.T) {
 			before := b.asked(1)[0]
 			for range 5 { // more often than a turn goes on by itself
 				if orderly {
-					if err := b.engine.Close(); err != nil {
-						t.Fatal(err)
-					}
 					b.restart(false)
 				} else if out := b.crash(false); out != (agent.Recovery{Resumed: 1}) {
 					t.Fatalf("recovery: %+v", out)
@@ -210,9 +207,6 @@ func TestSC31_AnAskedQuestionSurvives(t *testing.T) {
 			before := pendingQuestion(b)
 			for range 2 {
 				if orderly {
-					if err := b.engine.Close(); err != nil {
-						t.Fatal(err)
-					}
 					b.restart(false)
 				} else if out := b.crash(false); out != (agent.Recovery{Resumed: 1}) {
 					t.Fatalf("recovery: %+v", out)
@@ -260,9 +254,6 @@ func TestABegunWriteIsJudgedByItsFile(t *testing.T) {
 			b.prompt(ses, `tool:write:{"path":"f","content":"new"}`)
 			b.asked(1)
 			b.engine.Drop()
-			if err := b.engine.Close(); err != nil {
-				t.Fatal(err)
-			}
 			b.begun(ses, file, "old", "new")
 			write(t, file, tt.file)
 			if out := b.restart(false); out != (agent.Recovery{Settled: 1}) {

@@ -53,11 +53,8 @@ func (t *turn) work(ctx context.Context) *session.Run {
 		if isLost(ctx, err) || errors.Is(err, errParked) {
 			return nil
 		}
-		again, next, endErr := t.finish(ctx, err)
+		again, next, endErr := t.end(ctx, err)
 		if endErr != nil {
-			if !errors.Is(endErr, session.ErrLost) {
-				t.engine.log.Error("ending a turn", "session", t.run.SessionID, "turn", t.run.TurnID, "error", endErr)
-			}
 			return nil
 		}
 		if !again {
@@ -97,7 +94,9 @@ func (t *turn) finish(ctx context.Context, err error) (again bool, next *session
 	}
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	return t.engine.sessions.End(settle, t.run, in)
+	again, next, endErr = t.engine.sessions.End(settle, t.run, in)
+	t.engine.trouble(endErr)
+	return again, next, endErr
 }
 
 // outcome says how an error ends a turn.

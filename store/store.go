@@ -52,6 +52,9 @@ type Config struct {
 	// Retention bounds the event log; zero fields take the defaults.
 	Retention Retention
 	Log       *slog.Logger
+	// Fault, for tests, makes writes fail: asked before a commit an error means
+	// that nothing was stored, asked after it that the answer was lost.
+	Fault func(committed bool) error
 }
 
 // Boot is what a start of the server found and made.
@@ -117,6 +120,7 @@ type DB struct {
 	engine    engine
 	owner     string
 	log       *slog.Logger
+	fault     func(committed bool) error
 	health    health
 	retention *retention
 
@@ -142,7 +146,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, openFault(err)
 	}
-	d := &DB{engine: e, owner: c.Owner, log: c.Log, retention: newRetention(c.Retention)}
+	d := &DB{engine: e, owner: c.Owner, log: c.Log, fault: c.Fault, retention: newRetention(c.Retention)}
 	d.health.begin(ctx)
 	if d.boot, err = d.start(ctx); err != nil {
 		d.health.end()
@@ -211,7 +215,7 @@ func (d *DB) Write(ctx context.Context, level Level, fn func(context.Context, *T
 	if err := d.health.gate(); err != nil {
 		return err
 	}
-	events, err := d.engine.write(ctx, level, func(ctx context.Context, tx *Tx) error {
+	events, err := d.write(ctx, level, func(ctx context.Context, tx *Tx) error {
 		return fn(context.WithValue(ctx, insideKey{}, true), tx)
 	})
 	if p, ok := errors.AsType[*panicked](err); ok {
@@ -231,6 +235,24 @@ func (d *DB) Write(ctx context.Context, level Level, fn func(context.Context, *T
 	}
 	d.trimAfter(ctx, len(events))
 	return nil
+}
+
+// write lets the engine write, between the faults that a test may want.
+func (d *DB) write(ctx context.Context, level Level, fn func(context.Context, *Tx) error) ([]Event, error) {
+	if d.fault == nil {
+		return d.engine.write(ctx, level, fn)
+	}
+	if err := d.fault(false); err != nil {
+		return nil, writeFault(fault.StoreUnavailable, err)
+	}
+	events, err := d.engine.write(ctx, level, fn)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.fault(true); err != nil {
+		return nil, writeFault(fault.StoreUnavailable, err)
+	}
+	return events, nil
 }
 
 // Read runs fn outside of any transaction.
