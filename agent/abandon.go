@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
@@ -12,20 +11,14 @@ import (
 )
 
 // abandon stores what came of a step that failed: the partial text stays, open
-// calls are errors, the message says why.
-func (t *turn) abandon(ctx context.Context, s *step, err error) {
+// calls are errors, the message says why. When it cannot be stored, the end of the
+// turn does the same.
+func (t *turn) abandon(ctx context.Context, s *step, err error) error {
 	if isLost(ctx, err) {
-		return
+		return session.ErrLost
 	}
 	outcome, failure := t.outcome(ctx, err)
-	reason := "aborted"
-	switch outcome {
-	case session.TurnFailed:
-		reason = "failed"
-	case session.Interrupted:
-		reason = "interrupted"
-	case session.Cancelled, session.Completed:
-	}
+	reason := abortReason(outcome)
 	now := clock.Now()
 	s.msg.Error, s.msg.Time.Completed = failure, now
 	if s.msg.Finish == "" {
@@ -33,17 +26,31 @@ func (t *turn) abandon(ctx context.Context, s *step, err error) {
 	}
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	writeErr := t.engine.sessions.Own(settle, store.Durable, t.run, func(ctx context.Context, tx *store.Tx) error {
+	return t.engine.sessions.Own(settle, store.Durable, t.run, func(ctx context.Context, tx *store.Tx) error {
 		for _, w := range s.writes(func(p chat.Part) { abortPart(p, now, reason) }) {
 			if err := t.engine.sessions.PutPart(ctx, tx, t.run, w); err != nil {
 				return err
 			}
 		}
+		// The answer to a write may have been lost, and with it a part.
+		err := t.engine.sessions.CloseParts(ctx, tx, t.run, s.seq, func(p chat.Part) bool { return closeLost(p, reason) })
+		if err != nil {
+			return err
+		}
 		return t.engine.sessions.PutMessage(ctx, tx, t.run, s.seq, s.msg)
 	})
-	if writeErr != nil && !errors.Is(writeErr, session.ErrLost) {
-		t.engine.log.Error("storing a failed step", "session", t.run.SessionID, "error", writeErr)
+}
+
+// abortReason is what metadata.reason says of calls that an outcome cut off.
+func abortReason(o session.Outcome) string {
+	switch o {
+	case session.TurnFailed:
+		return "failed"
+	case session.Interrupted:
+		return "interrupted"
+	case session.Cancelled, session.Completed:
 	}
+	return "aborted"
 }
 
 // abortPart closes a part that did not finish by itself.

@@ -121,5 +121,19 @@ func (t *turn) end(ctx context.Context, err error) (again bool, next *session.Ru
 		if clock.Sleep(t.engine.ctx, wait) != nil {
 			return false, nil, endErr
 		}
+		if err != nil {
+			continue
+		}
+		// The answer to the write may have been lost, after a prompt had joined.
+		if again, lookErr := t.engine.sessions.Unanswered(ctx, t.run.SessionID); again && lookErr == nil {
+			return true, nil, nil
+		}
+	}
+}
+
+// trouble logs a write that failed where something else will do its work.
+func (t *turn) trouble(doing string, err error) {
+	if err != nil && !errors.Is(err, session.ErrLost) {
+		t.engine.log.Error(doing, "session", t.run.SessionID, "turn", t.run.TurnID, "error", err)
 	}
 }

@@ -166,7 +166,7 @@ func (e *Engine) Interrupt(ctx context.Context, ses id.Session) error {
 	if open.Owner != "" && open.Owner != e.owner {
 		return nil // its owner reads the wish at the next boundary
 	}
-	err = e.sessions.ForceEnd(ctx, open, session.Interrupted, chat.NewError(chat.ErrAborted, "the run was gone"), e.settle(open.ID))
+	err = e.sessions.ForceEnd(ctx, open, session.Cancelled, chat.NewError(chat.ErrAborted, "the run was gone"), e.settleParts)
 	e.changed.Wake(string(ses))
 	return err
 }

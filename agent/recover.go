@@ -115,7 +115,8 @@ func (e *Engine) asked(ctx context.Context, l *lost) (bool, error) {
 		}
 	}
 	for _, p := range permissions {
-		if p.Open() && open[string(p.PartID)] {
+		// Of a call that has begun the answer was taken up.
+		if _, begun := l.left.Begun[p.PartID]; p.Open() && open[string(p.PartID)] && !begun {
 			asked = true
 		}
 		if p.State == "pending" {

@@ -32,12 +32,12 @@ func (e *Engine) settle(turn id.Turn) func(context.Context, *store.Tx) error {
 // settleParts gives the write that closes what a lost run left open: its
 // messages get an end, its unfinished calls become errors. What a call that had
 // begun did is not known, unless it only read.
-func (e *Engine) settleParts(t session.Turn, reason string) func(context.Context, *store.Tx) error {
+func (e *Engine) settleParts(t session.Run, reason string, failure *chat.Error) func(context.Context, *store.Tx) error {
 	return func(ctx context.Context, tx *store.Tx) error {
-		if err := e.settle(t.ID)(ctx, tx); err != nil {
+		if err := e.settle(t.TurnID)(ctx, tx); err != nil {
 			return err
 		}
-		begun, err := tx.ToolCallList(ctx, db.ToolCallListParams{TurnID: string(t.ID)})
+		begun, err := tx.ToolCallList(ctx, db.ToolCallListParams{TurnID: string(t.TurnID)})
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (e *Engine) settleParts(t session.Turn, reason string) func(context.Context
 				}
 			}
 		}
-		return e.sessions.SettleMessages(ctx, tx, t, func(p chat.Part) bool {
+		return e.sessions.SettleMessages(ctx, tx, t, failure, func(p chat.Part) bool {
 			if effects[string(p.Head().ID)] {
 				return closeLost(p, unknownOutcome)
 			}

@@ -86,11 +86,10 @@ func (t *turn) run1(ctx context.Context) error {
 // finish writes the end of the turn (C7).
 func (t *turn) finish(ctx context.Context, err error) (again bool, next *session.Run, endErr error) {
 	in := session.EndInput{Outcome: session.Completed, Settle: t.engine.settle(t.run.TurnID)}
-	if t.lost != nil {
-		in.Settle = t.engine.settleParts(t.lost.turn, "interrupted")
-	}
 	if err != nil {
 		in.Outcome, in.Error = t.outcome(ctx, err)
+		// Closing the failed step may not have been stored.
+		in.Settle = t.engine.settleParts(t.run, abortReason(in.Outcome), in.Error)
 	}
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -203,7 +202,7 @@ func (t *turn) step(ctx context.Context) (more bool, err error) {
 	}
 	if err != nil {
 		if s != nil {
-			t.abandon(ctx, s, err)
+			t.trouble("storing a failed step", t.abandon(ctx, s, err))
 		}
 		return false, err
 	}
@@ -212,7 +211,7 @@ func (t *turn) step(ctx context.Context) (more bool, err error) {
 	}
 	err = t.runCalls(ctx, s, set)
 	if err != nil && !errors.Is(err, errParked) {
-		t.abandon(ctx, s, err)
+		t.trouble("storing a failed step", t.abandon(ctx, s, err))
 	}
 	return err == nil, err
 }
@@ -302,7 +301,9 @@ func (t *turn) answer(ctx context.Context, set *setting) (*step, error) {
 		}
 		if len(s.parts) > 0 {
 			// What was shown stays; the next attempt is a message of its own.
-			t.abandon(ctx, s, err)
+			if err := t.abandon(ctx, s, err); err != nil {
+				return s, err
+			}
 			s.close()
 			s = nil
 		}

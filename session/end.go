@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
@@ -104,7 +105,9 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, run Run) (*Run, e
 
 // ForceEnd ends a turn whose run is gone: the generation is raised, so that the
 // run, if it still lives, can write nothing more.
-func (s *Service) ForceEnd(ctx context.Context, turn Turn, outcome Outcome, failure *chat.Error, settle func(context.Context, *store.Tx) error) error {
+func (s *Service) ForceEnd(ctx context.Context, turn Turn, outcome Outcome, failure *chat.Error,
+	settle func(run Run, reason string, failure *chat.Error) func(context.Context, *store.Tx) error,
+) error {
 	err := s.store.Write(ctx, store.Durable, func(ctx context.Context, tx *store.Tx) error {
 		ses, err := read(ctx, tx.Reader, turn.SessionID)
 		if err != nil {
@@ -116,12 +119,11 @@ func (s *Service) ForceEnd(ctx context.Context, turn Turn, outcome Outcome, fail
 		if err != nil || n == 0 {
 			return err
 		}
-		if settle != nil {
-			if err := settle(ctx, tx); err != nil {
-				return err
-			}
+		run := Run{SessionID: ses.ID, TurnID: turn.ID, Origin: ses.Origin()}
+		if err := settle(run, "aborted", failure)(ctx, tx); err != nil {
+			return err
 		}
-		return s.publishEnd(tx, Run{SessionID: ses.ID, TurnID: turn.ID, Origin: ses.Origin()}, outcome, failure)
+		return s.publishEnd(tx, run, outcome, failure)
 	})
 	if err != nil {
 		return fmt.Errorf("ending turn %s: %w", turn.ID, err)
@@ -141,6 +143,17 @@ func (s *Service) LastTurn(ctx context.Context, ses id.Session) (Turn, bool, err
 		return Turn{}, false, fmt.Errorf("reading the last turn: %w", err)
 	}
 	return turnOf(row), true, nil
+}
+
+// Unanswered tells whether the newest message of a session is a user's.
+func (s *Service) Unanswered(ctx context.Context, ses id.Session) (bool, error) {
+	rows, err := store.Get(ctx, s.store, func(ctx context.Context, r store.Reader) ([]db.Message, error) {
+		return pageRows(ctx, r, ses, math.MaxInt64, false, 1)
+	})
+	if err != nil {
+		return false, fmt.Errorf("reading the newest message of %s: %w", ses, err)
+	}
+	return len(rows) == 1 && rows[0].Role == "user", nil
 }
 
 func decodeError(data []byte) *chat.Error {
@@ -169,28 +182,25 @@ func (s *Service) Busy(ctx context.Context, ses id.Session) (bool, error) {
 	})
 }
 
-// SettleMessages closes the messages of a turn whose run is gone, as part of the
-// write that ends it. closePart alters what is not finished and tells whether it
-// did.
-func (s *Service) SettleMessages(ctx context.Context, tx *store.Tx, t Turn, closePart func(chat.Part) bool) error {
-	ses, err := read(ctx, tx.Reader, t.SessionID)
-	if err != nil {
-		return err
-	}
-	run := Run{SessionID: ses.ID, TurnID: t.ID, Origin: ses.Origin()}
-	rows, err := tx.MessageByTurn(ctx, db.MessageByTurnParams{SessionID: string(ses.ID), TurnID: string(t.ID)})
+// SettleMessages closes the messages that a turn left open, as part of the write
+// that ends it. Answers without an error of their own get failure; closePart
+// alters what is not finished and tells whether it did.
+func (s *Service) SettleMessages(ctx context.Context, tx *store.Tx, run Run, failure *chat.Error, closePart func(chat.Part) bool) error {
+	rows, err := tx.MessageByTurn(ctx, db.MessageByTurnParams{SessionID: string(run.SessionID), TurnID: string(run.TurnID)})
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if err := s.settleMessage(ctx, tx, run, row, closePart); err != nil {
+		if err := s.settleMessage(ctx, tx, run, row, failure, closePart); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) settleMessage(ctx context.Context, tx *store.Tx, run Run, row db.Message, closePart func(chat.Part) bool) error {
+func (s *Service) settleMessage(
+	ctx context.Context, tx *store.Tx, run Run, row db.Message, failure *chat.Error, closePart func(chat.Part) bool,
+) error {
 	info, err := chat.DecodeMessage(row.Info)
 	if err != nil {
 		return err
@@ -199,7 +209,20 @@ func (s *Service) settleMessage(ctx context.Context, tx *store.Tx, run Run, row 
 	if !ok || answer.Time.Completed != 0 {
 		return nil
 	}
-	parts, err := tx.PartRange(ctx, db.PartRangeParams{SessionID: row.SessionID, FromSeq: row.Seq, ToSeq: row.Seq})
+	if err := s.CloseParts(ctx, tx, run, row.Seq, closePart); err != nil {
+		return err
+	}
+	answer.Time.Completed = clock.Now()
+	if answer.Error == nil {
+		answer.Error = failure
+	}
+	return s.PutMessage(ctx, tx, run, row.Seq, answer)
+}
+
+// CloseParts lets closePart alter the stored parts of a message, and stores those
+// that it says it altered.
+func (s *Service) CloseParts(ctx context.Context, tx *store.Tx, run Run, seq int64, closePart func(chat.Part) bool) error {
+	parts, err := tx.PartRange(ctx, db.PartRangeParams{SessionID: string(run.SessionID), FromSeq: seq, ToSeq: seq})
 	if err != nil {
 		return err
 	}
@@ -211,13 +234,9 @@ func (s *Service) settleMessage(ctx context.Context, tx *store.Tx, run Run, row 
 		if !closePart(part) {
 			continue
 		}
-		if err := s.putPart(ctx, tx, run, PartWrite{Seq: row.Seq, Ord: p.Ord, Part: part, Event: true}); err != nil {
+		if err := s.putPart(ctx, tx, run, PartWrite{Seq: seq, Ord: p.Ord, Part: part, Event: true}); err != nil {
 			return err
 		}
 	}
-	answer.Time.Completed = clock.Now()
-	if answer.Error == nil {
-		answer.Error = chat.NewError(chat.ErrAborted, "the server stopped while the turn ran")
-	}
-	return s.PutMessage(ctx, tx, run, row.Seq, answer)
+	return nil
 }
