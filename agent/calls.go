@@ -370,6 +370,7 @@ func (cs *calls) write(ctx context.Context, r *callRun, fn func(context.Context,
 // model; one that ends the turn is returned, after what came until then was
 // stored.
 func (r *callRun) finish(ctx context.Context, result tool.Result, err error) error {
+	result = r.of.turn.takeFiles(ctx, result)
 	now := clock.Now()
 	state := "completed"
 	ended := err != nil && ctx.Err() != nil

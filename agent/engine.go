@@ -31,6 +31,8 @@ type Config struct {
 	Questions   *question.Service
 	Tools       *tool.Registry
 	Workplaces  Workplaces
+	// Attachments nil leaves the files of tools in their parts.
+	Attachments Attachments
 	IDs         *id.Source
 	// Owner and Generation name this server's runs in the store.
 	Owner      string
@@ -53,6 +55,7 @@ type Engine struct {
 	questions   *question.Service
 	tools       *tool.Registry
 	places      Workplaces
+	attachments Attachments
 	ids         *id.Source
 	owner       string
 	generation  int64
@@ -93,7 +96,7 @@ func New(ctx context.Context, c Config) *Engine {
 	e := &Engine{
 		sessions: c.Sessions, permissions: c.Permissions, questions: c.Questions, tools: c.Tools, places: c.Workplaces, ids: c.IDs,
 		owner: c.Owner, generation: c.Generation, resume: c.Resume, mark: c.Mark, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
-		scan: c.Scan, troubled: make(chan struct{}, 1), ctx: run, stop: stop, runs: map[id.Session]*turn{},
+		scan: c.Scan, attachments: c.Attachments, troubled: make(chan struct{}, 1), ctx: run, stop: stop, runs: map[id.Session]*turn{},
 	}
 	e.wg.Go(func() { e.tend(run) })
 	return e

@@ -5,6 +5,7 @@ import (
 
 	"github.com/switchyard-dev/switchyard/agent/definition"
 
+	"github.com/switchyard-dev/switchyard/catalog"
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
@@ -56,6 +57,8 @@ type Models interface {
 	Cost(ref chat.ModelRef, usage chat.Usage) float64
 	// OutputLimit is the most tokens the model may answer with; 0 is unknown.
 	OutputLimit(ref chat.ModelRef) int64
+	// Intake says which files the model takes, and how large.
+	Intake(ref chat.ModelRef) catalog.Intake
 }
 
 // Agent finds an agent by name; "" is the default one.

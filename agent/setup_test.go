@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/switchyard-dev/switchyard/agent"
+	"github.com/switchyard-dev/switchyard/catalog"
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
@@ -71,6 +72,7 @@ func (p *place) Model(ctx context.Context, r chat.ModelRef) (llm.Model, error) {
 }
 func (p *place) Cost(chat.ModelRef, chat.Usage) float64 { return 0 }
 func (p *place) OutputLimit(chat.ModelRef) int64        { return 0 }
+func (p *place) Intake(chat.ModelRef) catalog.Intake    { return catalog.Intake{} }
 
 func setup(t *testing.T, rules ...rule.Rule) *bundle {
 	t.Helper()

@@ -250,7 +250,7 @@ func (t *turn) prepare(ctx context.Context) (*setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	set.call = t.call(set, items, instructions)
+	set.call = t.call(ctx, set, items, instructions)
 	return set, nil
 }
 
@@ -264,9 +264,10 @@ func lastUser(items []chat.Item) *chat.UserMessage {
 }
 
 // call puts the request together.
-func (t *turn) call(set *setting, items []chat.Item, instructions []string) llm.Call {
+func (t *turn) call(ctx context.Context, set *setting, items []chat.Item, instructions []string) llm.Call {
+	reader := transcript.Reader{Files: t.engine.attachments, Intake: set.Models.Intake(set.ref)}
 	c := llm.Call{
-		System: systemPrompt(set, t.place.Environment(), t.row.Directory, instructions), Messages: transcript.Messages(items),
+		System: systemPrompt(set, t.place.Environment(), t.row.Directory, instructions), Messages: reader.Messages(ctx, items),
 		MaxOutputTokens: set.Models.OutputLimit(set.ref), Temperature: set.agent.Temperature,
 		SessionKey: string(t.run.SessionID), Variant: set.ref.Variant,
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard-dev/switchyard/access"
 	"github.com/switchyard-dev/switchyard/agent"
 	"github.com/switchyard-dev/switchyard/api"
+	"github.com/switchyard-dev/switchyard/attachment"
 	"github.com/switchyard-dev/switchyard/config"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
@@ -81,9 +82,11 @@ type Config struct {
 	Retry     llm.RetryPolicy
 	Events    event.Config
 	Retention store.Retention
-	Idle      time.Duration
-	Instances int
-	LookupEnv func(string) (string, bool)
+	// Attachments needs neither Dir nor Log.
+	Attachments attachment.Options
+	Idle        time.Duration
+	Instances   int
+	LookupEnv   func(string) (string, bool)
 }
 
 // App is a server that was put together. Close ends it.
@@ -94,6 +97,8 @@ type App struct {
 	bus    *event.Bus
 	host   *runtime.Host
 	engine *agent.Engine
+
+	attachments *attachment.Service
 }
 
 // New opens everything but the listener, and settles the turns that an earlier
@@ -165,14 +170,19 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 	if err != nil {
 		return err
 	}
+	files := a.config.Attachments
+	files.Dir, files.Log = filepath.Join(a.config.State, "attachments"), a.log
+	if a.attachments, err = attachment.NewService(ctx, a.store, ids, files); err != nil {
+		return err
+	}
 	models := provider.NewService(provider.Options{Demo: a.config.Demo, LookupEnv: a.config.LookupEnv})
 	services := runtime.Services{
 		Sessions: session.NewService(a.store, ids, a.bus), Permissions: permission.NewService(a.store, ids),
 		Questions: question.NewService(a.store, ids), Projects: project.NewService(a.store, ids), Bus: a.bus,
-		StoreHealth: a.store.Health, Models: models,
+		StoreHealth: a.store.Health, Models: models, Attachments: a.attachments,
 		About: runtime.About{Version: a.config.Version, Epoch: boot.Epoch, Engine: a.engineName(), Limits: limits()},
 	}
-	build := runtime.Build{Loader: config.NewLoader(a.config.ConfigFiles), Models: models, Outputs: outputs}
+	build := runtime.Build{Loader: config.NewLoader(a.config.ConfigFiles), Models: models, Outputs: outputs, Attachments: a.attachments}
 	a.host, err = runtime.New(ctx, runtime.Config{
 		Directory: a.config.Directory, Home: a.config.ConfigFiles.Home, Roots: a.config.Roots,
 		Idle: a.config.Idle, Cap: a.config.Instances, Build: build.Parts, Services: services,
@@ -183,7 +193,7 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 	a.engine = agent.New(ctx, agent.Config{
 		Sessions: services.Sessions, Permissions: services.Permissions, Questions: services.Questions,
 		Tools: tool.NewRegistry(tool.Builtin()...), Workplaces: a.host, IDs: ids, Owner: owner, Generation: boot.Number, Mark: a.mark(),
-		Resume: resume, Retry: a.config.Retry, Log: a.log,
+		Resume: resume, Attachments: a.attachments, Retry: a.config.Retry, Log: a.log,
 	})
 	a.host.Attach(a.engine)
 	return nil
@@ -192,6 +202,7 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 func limits() runtime.Limits {
 	return runtime.Limits{
 		Body: bodyLimit, PromptBody: operations.PromptBody, Headers: headerLimit, Queue: session.MaxQueued,
+		Attachment: attachment.MaxSize, Image: attachment.MaxImage, Pixels: attachment.MaxPixels,
 		ListDefault: session.DefaultLimit, ListMax: session.MaxLimit,
 	}
 }
@@ -299,6 +310,9 @@ func (a *App) Close() error {
 	}
 	if a.host != nil {
 		errs = append(errs, a.host.Close())
+	}
+	if a.attachments != nil {
+		errs = append(errs, a.attachments.Close())
 	}
 	if a.bus != nil {
 		a.bus.Close()

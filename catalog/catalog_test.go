@@ -99,7 +99,7 @@ func TestModelShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"id":"claude-sonnet-4-5-20250929","providerID":"anthropic","name":"Claude Sonnet 4.5",` +
-		`"capabilities":{"tools":true,"reasoning":true,"attachment":true,"input":["text","image"],"output":["text"]},` +
+		`"capabilities":{"tools":true,"reasoning":true,"attachment":true,"input":["text","image","pdf"],"output":["text"]},` +
 		`"cost":{"input":3,"output":15,"cache":{"read":0.3,"write":3.75}},"limit":{"context":200000,"output":64000},` +
 		`"status":"active","time":{"released":1759104000000}}`
 	if string(data) != want {

@@ -34,7 +34,7 @@ func load() *Catalog {
 		}
 		providers = append(providers, provider)
 		for _, m := range p.Models {
-			models = append(models, modelOf(provider.ID, m))
+			models = append(models, modelOf(provider, m))
 		}
 	}
 	return build(providers, models)
@@ -72,9 +72,9 @@ func providerOf(p catwalk.Provider) (Provider, bool) {
 	return out, true
 }
 
-func modelOf(providerID string, m catwalk.Model) Model {
+func modelOf(p Provider, m catwalk.Model) Model {
 	out := Model{
-		ID: m.ID, ProviderID: providerID, Name: m.Name, APIID: m.ID,
+		ID: m.ID, ProviderID: p.ID, Name: m.Name, APIID: m.ID,
 		Capabilities: Capabilities{
 			// The source lists models for coding agents; all of them call tools.
 			Tools: true, Reasoning: m.CanReason, Attachment: m.SupportsImages,
@@ -91,6 +91,11 @@ func modelOf(providerID string, m catwalk.Model) Model {
 	}
 	if m.SupportsImages {
 		out.Capabilities.Input = append(out.Capabilities.Input, "image")
+		// The source does not tell of PDF. These two read it with every model that
+		// sees images.
+		if p.Kind == KindAnthropic || p.Kind == KindOpenAI {
+			out.Capabilities.Input = append(out.Capabilities.Input, "pdf")
+		}
 	}
 	return out
 }

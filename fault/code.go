@@ -35,6 +35,7 @@ const (
 	TurnNotFound       Code = "turn_not_found"
 	ProjectNotFound    Code = "project_not_found"
 	WorkspaceNotFound  Code = "workspace_not_found"
+	AttachmentNotFound Code = "attachment_not_found"
 
 	MethodNotAllowed Code = "method_not_allowed"
 
@@ -74,7 +75,7 @@ var statusOf = map[Code]int{
 
 	RouteNotFound: 404, DirectoryNotFound: 404, FileNotFound: 404, SessionNotFound: 404,
 	MessageNotFound: 404, PermissionNotFound: 404, QuestionNotFound: 404, ModelNotFound: 404, TurnNotFound: 404,
-	ProjectNotFound: 404, WorkspaceNotFound: 404,
+	ProjectNotFound: 404, WorkspaceNotFound: 404, AttachmentNotFound: 404,
 
 	MethodNotAllowed: 405,
 

@@ -45,6 +45,8 @@ type (
 	Call string
 	// Attempt names a pending sign-in: "att_".
 	Attempt string
+	// Attachment names a file that was given with a prompt or made by a tool: "att_".
+	Attachment string
 	// Token names an access token: "tok_".
 	Token string
 )
@@ -79,6 +81,8 @@ func kindOf[T ~string](v T) kind {
 	case Call:
 		return kind{prefix: "call_"}
 	case Attempt:
+		return kind{prefix: "att_"}
+	case Attachment:
 		return kind{prefix: "att_"}
 	case Token:
 		return kind{prefix: "tok_"}

@@ -117,11 +117,18 @@ func checkPlace(c *core, f Input, fail func(string, ...any)) {
 	case InHeader:
 		ok = bind.Scalar(f.Field.Type)
 	case InBody:
-		ok = bind.HasBody(c.spec.Method)
+		ok = bind.HasBody(c.spec.Method) && f.Field.Type != reflect.TypeFor[Body]()
+	case InRaw:
+		ok = bind.HasBody(c.spec.Method) && f.Field.Type == reflect.TypeFor[Body]() && !c.has(InBody)
 	}
 	if !ok {
 		fail("field %q of type %s cannot stand in %q", f.Name, f.Field.Type, f.In)
 	}
+}
+
+// has tells whether a field stands in a place.
+func (c *core) has(place string) bool {
+	return slices.ContainsFunc(c.inputs, func(f Input) bool { return f.In == place })
 }
 
 func checkSynonyms(c *core, fail func(string, ...any)) {

@@ -45,6 +45,7 @@ var (
 	}
 	codesOfPrivate = []fault.Code{fault.Unauthorized, fault.Forbidden, fault.RateLimited}
 	codesOfBodies  = []fault.Code{fault.MalformedJSON, fault.BodyTooLarge, fault.UnsupportedMediaType}
+	codesOfRaw     = []fault.Code{fault.BodyTooLarge}
 	codesOfWrites  = []fault.Code{fault.StoreFull}
 	codesOfHints   = []fault.Code{
 		fault.DirectoryInvalid, fault.ContextAmbiguous, fault.DirectoryOutsideWorkspace,
@@ -58,7 +59,10 @@ func (c *core) failures() map[int][]fault.Code {
 	if !c.spec.Public {
 		all = append(all, codesOfPrivate...)
 	}
-	if bind.HasBody(c.spec.Method) {
+	switch {
+	case c.has(InRaw):
+		all = append(all, codesOfRaw...)
+	case bind.HasBody(c.spec.Method):
 		all = append(all, codesOfBodies...)
 	}
 	if c.spec.Method != http.MethodGet {

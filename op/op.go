@@ -101,7 +101,14 @@ const (
 	InQuery  = bind.InQuery
 	InHeader = bind.InHeader
 	InBody   = bind.InBody
+	InRaw    = bind.InRaw
 )
+
+// Body is an input field that takes a request's whole body, which is no JSON and
+// may have any Content-Type. It is read from the connection while the handler
+// runs: what is read beyond the limit is a body_too_large fault, and a client
+// that goes is another error of Read. There is no other field in the body then.
+type Body = bind.Body
 
 // EverythingElse is the synonym for all fields of a body that are not declared.
 const EverythingElse = bind.EverythingElse

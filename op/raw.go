@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 
@@ -28,6 +29,9 @@ func (raw Raw) write(a *answer) error {
 	// Files are other people's: a page among them must not act in our name.
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("X-Content-Type-Options", "nosniff")
+	if raw.Name != "" || raw.Inline {
+		h.Set("Content-Disposition", raw.disposition())
+	}
 	if raw.ETag != "" {
 		h.Set("ETag", strconv.Quote(raw.ETag))
 	}
@@ -39,6 +43,21 @@ func (raw Raw) write(a *answer) error {
 	w := &rangeWriter{Writer: a.w}
 	http.ServeContent(w, a.r, "", raw.ModTime, content)
 	return w.failure
+}
+
+// disposition says whether to show or to save the content, and under which name.
+func (raw Raw) disposition() string {
+	how := "attachment"
+	if raw.Inline {
+		how = "inline"
+	}
+	if raw.Name == "" {
+		return how
+	}
+	if full := mime.FormatMediaType(how, map[string]string{"filename": raw.Name}); full != "" {
+		return full
+	}
+	return how
 }
 
 // rangeWriter turns the plain-text failures of http.ServeContent into problems.

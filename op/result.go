@@ -70,6 +70,10 @@ type Raw struct {
 	ModTime time.Time
 	// Immutable content never changes under its URL.
 	Immutable bool
+	// Name is what the content is called when it is saved; empty for none.
+	// Inline lets a browser show it in place, which is for types that cannot act.
+	Name   string
+	Inline bool
 }
 
 // Stream is an output of server-sent events with data of type T. The lease of

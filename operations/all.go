@@ -10,6 +10,7 @@ import "github.com/switchyard-dev/switchyard/op"
 func All() []op.Any {
 	return []op.Any{
 		AgentList,
+		AttachmentCreate, SessionAttachmentGet,
 		CatalogModelList, CatalogModelGet,
 		ConfigGet,
 		EventSubscribe,

@@ -47,6 +47,7 @@ var SessionPrompt = op.New(op.Spec{
 	BodyLimit: PromptBody,
 	Codes: []fault.Code{
 		fault.IdempotencyConflict, fault.ModelUnavailable, fault.AgentUnknown, fault.DirectoryMissing, fault.QueueFull, fault.Stopping, fault.FileNotFound, fault.PathOutside,
+		fault.NotAFile, fault.AttachmentNotFound,
 	},
 	Aliases: map[string]string{"id": "messageID", "text": "prompt.text", "files": "prompt.files", "agents": "prompt.agents", "model.id": "model.modelID"},
 	Values:  map[string]map[string]string{"delivery": {"steer": "immediate", "queue": "deferred"}},
@@ -107,7 +108,7 @@ func admission(ctx context.Context, s *runtime.Session, in SessionPromptInput) (
 	if _, err := settings.Models.Model(ctx, ref); err != nil {
 		return none, err
 	}
-	prompt, err := parts.Attach(ctx, in.Prompt)
+	prompt, err := parts.Attach(ctx, s.ID, in.Prompt)
 	if err != nil {
 		return none, err
 	}

@@ -176,6 +176,14 @@ func (i *Inventory) OutputLimit(ref chat.ModelRef) int64 {
 	return m.Limit.Output
 }
 
+// Intake says which files the model takes, and how large; an unknown one takes
+// none.
+func (i *Inventory) Intake(ref chat.ModelRef) catalog.Intake {
+	m, _ := i.catalog.Get(ref.ProviderID, ref.ModelID)
+	p, _ := i.catalog.Provider(ref.ProviderID)
+	return catalog.IntakeOf(m, p.Kind)
+}
+
 // connected tells whether a provider can be called.
 func (i *Inventory) connected(id string) bool {
 	_, ok := i.reach[id]

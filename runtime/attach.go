@@ -2,135 +2,238 @@ package runtime
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"net/http"
 	"net/url"
 	"path"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/switchyard-dev/switchyard/attachment"
+	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/session"
 )
 
-// What a file given with a prompt may weigh. Text is put into the conversation,
-// so its bound is that of a read; images travel whole.
+// What a file given with a prompt may weigh. Text of files is put into the
+// conversation, so its bound is that of a read; the rest becomes attachments.
 const (
-	maxPromptText  = 256 << 10
-	maxPromptImage = 5 << 20
-	maxPromptDir   = 1000
+	maxPromptText = 256 << 10
+	maxPromptDir  = 1000
 )
 
-// Attach reads the files of a prompt, so that the model gets them as they were
-// when the prompt was sent: text and directory listings as further texts, images
-// inline. It gives the prompt as it is to be stored. A file that is missing or
-// outside the root is refused by its path.
-func (p *Parts) Attach(_ context.Context, in session.Prompt) (session.Prompt, error) {
-	out := in
-	out.Files = make([]session.PromptFile, len(in.Files))
+// Attach reads the files of a prompt for a session, so that the model gets them
+// as they were when the prompt was sent: text and directory listings of the work
+// tree as further texts, everything else as attachments of the session. It gives
+// the prompt as it is to be stored, without any content in its URIs. Nothing is
+// kept unless every file is acceptable: one that is missing, outside the root,
+// too large or of a type that is not accepted refuses the prompt.
+func (p *Parts) Attach(ctx context.Context, ses id.Session, in session.Prompt) (session.Prompt, error) {
+	a := attaching{parts: p, session: ses, out: in}
+	a.out.Files = make([]session.PromptFile, len(in.Files))
+	defer a.discard()
 	for i, f := range in.Files {
-		attached, text, err := p.attach(f)
-		if err != nil {
-			return in, err
-		}
-		out.Files[i] = attached
-		if text != "" {
-			out.Synthetic = append(out.Synthetic, text)
+		if err := a.read(ctx, i, f); err != nil {
+			return in, at(err, i, f.Name)
 		}
 	}
-	return out, nil
+	if err := a.keep(ctx); err != nil {
+		return in, err
+	}
+	return a.out, nil
 }
 
-func (p *Parts) attach(f session.PromptFile) (session.PromptFile, string, error) {
+// at says in a fault which of the files it is about.
+func at(err error, i int, name string) error {
+	f, ok := fault.As(err)
+	if !ok {
+		return err
+	}
+	told := *f
+	told.Detail = fmt.Sprintf("file %d of the prompt: %s", i+1, f.Detail)
+	if name != "" {
+		told.Detail = fmt.Sprintf("file %d of the prompt (%s): %s", i+1, name, f.Detail)
+	}
+	if len(f.Items) > 0 {
+		told.Items = nil
+		return told.At(fmt.Sprintf("body.prompt.files[%d]", i), "%s", f.Items[0].Message)
+	}
+	return &told
+}
+
+// attaching is a prompt whose files are being read.
+type attaching struct {
+	parts   *Parts
+	session id.Session
+	out     session.Prompt
+	staged  []*attachment.Staged
+	places  []int // of the staged files, among the prompt's
+}
+
+func (a *attaching) discard() {
+	for _, f := range a.staged {
+		f.Discard()
+	}
+}
+
+// keep makes the staged files permanent.
+func (a *attaching) keep(ctx context.Context) error {
+	if len(a.staged) == 0 {
+		return nil
+	}
+	// The session refers to them once the prompt is admitted, in that write.
+	kept, err := a.parts.attachments.Keep(ctx, "", a.staged...)
+	if err != nil {
+		return err
+	}
+	for i, k := range kept {
+		a.name(a.places[i], k)
+	}
+	return nil
+}
+
+// name lets a file of the prompt name an attachment.
+func (a *attaching) name(i int, k attachment.Attachment) {
+	f := &a.out.Files[i]
+	f.URI, f.Mime = chat.AttachmentURL(a.session, k.ID), k.Mime
+	if f.Name == "" {
+		f.Name = k.Name
+	}
+}
+
+func (a *attaching) stage(i int, staged *attachment.Staged, err error) error {
+	if err != nil {
+		return err
+	}
+	a.staged, a.places = append(a.staged, staged), append(a.places, i)
+	return nil
+}
+
+func (a *attaching) read(ctx context.Context, i int, f session.PromptFile) error {
+	a.out.Files[i] = f
+	if attachment.IsData(f.URI) {
+		staged, err := a.parts.attachments.StageData(f.URI, f.Name)
+		return a.stage(i, staged, err)
+	}
+	if _, att, ok := chat.ParseAttachmentURL(f.URI); ok {
+		return a.known(ctx, i, att)
+	}
 	scheme, rest, ok := strings.Cut(f.URI, ":")
 	if !ok || strings.Contains(scheme, "/") {
 		scheme, rest = "file", f.URI
 	}
 	switch scheme {
-	case "data":
-		if len(f.URI) > maxPromptImage*4/3 {
-			return f, "", fault.New(fault.BodyTooLarge, "the attachment %q is over %d bytes", f.Name, maxPromptImage)
+	case "attachment":
+		att, ok := id.Parse[id.Attachment](rest)
+		if !ok {
+			return attachment.NotFound(id.Attachment(rest))
 		}
-		if f.Mime == "" {
-			f.Mime, _, _ = strings.Cut(rest, ";")
-		}
-		return f, "", nil
+		return a.known(ctx, i, att)
 	case "file":
 		name, err := url.PathUnescape(strings.TrimPrefix(rest, "//"))
 		if err != nil {
 			name = rest
 		}
-		return p.attachFile(f, name)
+		return a.file(i, name)
 	}
-	return f, "", fault.New(fault.ValidationFailed, "files may be data: or file: URIs, not %s:", scheme).At("body.prompt.files", "scheme %q", scheme)
+	return fault.New(fault.ValidationFailed, "files may be data:, file: or attachment: URIs, not %s:", scheme).At("uri", "scheme %q", scheme)
 }
 
-func (p *Parts) attachFile(f session.PromptFile, name string) (session.PromptFile, string, error) {
-	if !path.IsAbs(name) {
-		name = path.Join(p.location.Directory, name)
+// known names an attachment that is there already.
+func (a *attaching) known(ctx context.Context, i int, att id.Attachment) error {
+	k, err := a.parts.attachments.Get(ctx, att)
+	if err != nil {
+		return err
 	}
-	files := p.Env.Files()
+	a.name(i, k)
+	return nil
+}
+
+// file reads a file or directory of the work tree.
+func (a *attaching) file(i int, name string) (err error) {
+	if !path.IsAbs(name) {
+		name = path.Join(a.parts.location.Directory, name)
+	}
+	files := a.parts.Env.Files()
 	info, err := files.Stat(name)
 	if err != nil {
-		return f, "", err
+		return err
 	}
+	to := &a.out.Files[i]
 	if info.IsDir() {
 		text, err := listing(files, name)
-		f.Mime = "application/x-directory"
-		return f, text, err
+		to.Mime = "application/x-directory"
+		a.out.Synthetic = append(a.out.Synthetic, text)
+		return err
 	}
-	data, err := readUpTo(files, name, maxPromptImage)
+	f, err := files.Open(name)
 	if err != nil {
-		return f, "", err
+		return err
 	}
-	if f.Mime == "" {
-		f.Mime = mime.TypeByExtension(path.Ext(name))
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head := make([]byte, attachment.SniffLen)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading %s: %w", name, err)
 	}
-	if kind := http.DetectContentType(data); strings.HasPrefix(kind, "image/") || kind == "application/pdf" {
-		f.Mime = kind
-		f.URI = "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)
-		return f, "", nil
+	if attachment.Sniff(head[:n]) != "" {
+		if to.Name == "" {
+			to.Name = path.Base(name)
+		}
+		staged, err := a.parts.attachments.Stage(f, to.Name)
+		return a.stage(i, staged, err)
 	}
-	if !utf8.Valid(data) {
-		return f, fmt.Sprintf("The user points to the file %s, which is binary (%d bytes).", name, info.Size()), nil
-	}
-	if f.Mime == "" {
-		f.Mime = "text/plain"
-	}
-	return f, fileText(name, data), nil
+	text, err := a.text(i, f, name, info.Size())
+	a.out.Synthetic = append(a.out.Synthetic, text)
+	return err
 }
 
-func fileText(name string, data []byte) string {
-	note := ""
-	if len(data) > maxPromptText {
-		data = data[:maxPromptText]
-		for len(data) > 0 && !utf8.Valid(data) {
-			data = data[:len(data)-1]
+// text gives the text that stands for a file which is neither image nor PDF.
+func (a *attaching) text(i int, f io.Reader, name string, size int64) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(f, maxPromptText+1))
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", name, err)
+	}
+	whole := len(data) <= maxPromptText
+	if !whole {
+		data = cut(data[:maxPromptText])
+	}
+	to := &a.out.Files[i]
+	if to.Mime == "" {
+		to.Mime = mime.TypeByExtension(path.Ext(name))
+	}
+	if !utf8.Valid(data) {
+		return fmt.Sprintf("The user points to the file %s, which is binary (%d bytes).", name, size), nil
+	}
+	if to.Mime == "" {
+		to.Mime = "text/plain"
+	}
+	return fileText(name, data, whole), nil
+}
+
+// cut takes off the beginning of a character at the end of data.
+func cut(data []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
+		if utf8.RuneStart(data[len(data)-i]) {
+			if !utf8.FullRune(data[len(data)-i:]) {
+				return data[:len(data)-i]
+			}
+			break
 		}
+	}
+	return data
+}
+
+func fileText(name string, data []byte, whole bool) string {
+	note := ""
+	if !whole {
 		note = "\n(the file is longer; read it for the rest)"
 	}
 	return fmt.Sprintf("The user points to the file %s. Its content is:\n<file>\n%s\n</file>%s", name, data, note)
-}
-
-func readUpTo(files env.Files, name string, limit int64) (data []byte, err error) {
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	if int64(len(data)) > limit {
-		data = data[:limit]
-	}
-	return data, nil
 }
 
 func listing(files env.Files, name string) (string, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/switchyard-dev/switchyard/access"
 	"github.com/switchyard-dev/switchyard/agent"
+	"github.com/switchyard-dev/switchyard/attachment"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
@@ -43,6 +44,7 @@ type Services struct {
 	// StoreHealth is nil while the store takes writes.
 	StoreHealth func() error
 	Models      *provider.Service
+	Attachments *attachment.Service
 	About       About
 }
 

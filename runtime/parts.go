@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard-dev/switchyard/agent/definition"
 
 	"github.com/switchyard-dev/switchyard/agent"
+	"github.com/switchyard-dev/switchyard/attachment"
 	"github.com/switchyard-dev/switchyard/config"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
@@ -26,6 +27,9 @@ type Limits struct {
 	PromptBody  int64 `json:"promptBody" doc:"Bytes of a prompt's body."`
 	Headers     int   `json:"headers" doc:"Bytes of a request's headers."`
 	Queue       int   `json:"queue" doc:"Prompts that may wait in one session."`
+	Attachment  int64 `json:"attachment" doc:"Bytes of an attachment."`
+	Image       int64 `json:"image" doc:"Bytes of an image among them."`
+	Pixels      int64 `json:"pixels" doc:"Width times height of an image."`
 	ListDefault int   `json:"listDefault"`
 	ListMax     int   `json:"listMax"`
 }
@@ -55,6 +59,8 @@ type Parts struct {
 	place    project.Place
 	loader   *config.Loader
 	models   *provider.Service
+
+	attachments *attachment.Service
 }
 
 // Build is what all contexts of a server share, for making Parts.
@@ -62,6 +68,8 @@ type Build struct {
 	Loader  *config.Loader
 	Models  *provider.Service
 	Outputs tool.OutputStore
+	// Attachments keeps the files of prompts.
+	Attachments *attachment.Service
 }
 
 // Parts is a Factory.
@@ -76,6 +84,7 @@ func (b Build) Parts(c event.Context, place project.Place) (*Parts, error) {
 	}
 	return &Parts{
 		Env: e, FS: fs.New(files, c.Directory), Outputs: b.Outputs, location: c, place: place, loader: b.Loader, models: b.Models,
+		attachments: b.Attachments,
 	}, nil
 }
 

@@ -48,6 +48,15 @@ type PromptFile struct {
 	Source *chat.SourceText `json:"source,omitempty"`
 }
 
+// path is what the file is called where it is mentioned: attachments have a name
+// only.
+func (f PromptFile) path() string {
+	if _, _, ok := chat.ParseAttachmentURL(f.URI); ok {
+		return f.Name
+	}
+	return f.URI
+}
+
 // PromptAgent mentions an agent.
 type PromptAgent struct {
 	Name   string           `json:"name" minLength:"1" maxLength:"200"`
@@ -189,6 +198,9 @@ func (s *Service) admit(ctx context.Context, tx *store.Tx, a Admission, ord int6
 	if err := tx.InboxInsert(ctx, p); err != nil {
 		return err
 	}
+	if err := refer(ctx, tx, a.SessionID, a.Prompt.Files); err != nil {
+		return err
+	}
 	item := InboxItem{
 		MessageID: a.MessageID, SessionID: a.SessionID, Delivery: a.Delivery, Prompt: mustJSON(a.Prompt), Time: InboxTime{Created: now},
 	}
@@ -209,6 +221,28 @@ func (s *Service) admit(ctx context.Context, tx *store.Tx, a Admission, ord int6
 	run, err := s.startTurn(ctx, tx, ses, row, a.Owner, a.Generation)
 	out.Delivered, out.TurnID, out.Started = true, run.TurnID, &run
 	return err
+}
+
+// refer lets a session refer to the attachments among a prompt's files. One that
+// is gone is an attachment_not_found fault.
+func refer(ctx context.Context, tx *store.Tx, ses id.Session, files []PromptFile) error {
+	for _, f := range files {
+		_, att, ok := chat.ParseAttachmentURL(f.URI)
+		if !ok {
+			continue
+		}
+		_, err := tx.AttachmentGet(ctx, db.AttachmentGetParams{ID: string(att)})
+		if store.IsNoRows(err) {
+			return fault.New(fault.AttachmentNotFound, "there is no attachment %q", att).With("attachmentID", att)
+		}
+		if err != nil {
+			return err
+		}
+		if err := tx.AttachmentRefer(ctx, db.AttachmentReferParams{SessionID: string(ses), AttachmentID: string(att)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startTurn delivers an inbox row to an idle session: a new turn and its user
@@ -296,7 +330,7 @@ func (s *Service) promptParts(head chat.MessageHead, p Prompt) []chat.Part {
 	for _, f := range p.Files {
 		part := chat.NewFile(next(), f.Mime, f.Name, f.URI)
 		if f.Source != nil {
-			part.Source = &chat.FileSource{Text: *f.Source, Type: "file", Path: f.URI}
+			part.Source = &chat.FileSource{Text: *f.Source, Type: "file", Path: f.path()}
 		}
 		parts = append(parts, part)
 	}

@@ -14,15 +14,21 @@ import (
 // Messages turns stored messages into what the model is sent. Answers that failed
 // are left out but for the calls that ran: the model must see their results.
 // Every call has exactly one result; one without any (the turn was cut) is told
-// as not run.
-func Messages(items []chat.Item) []llm.Message {
+// as not run. Files that are kept apart are told in words: a Reader sends them.
+func Messages(items []chat.Item) []llm.Message { return view{}.messages(items) }
+
+// view is a conversation being turned into messages. files are the parts to send
+// for the files that were looked at.
+type view struct{ files map[*chat.FilePart]llm.Part }
+
+func (v view) messages(items []chat.Item) []llm.Message {
 	var out []llm.Message
 	for _, item := range items {
 		switch info := item.Info.(type) {
 		case *chat.UserMessage:
-			out = append(out, llm.Message{Role: llm.RoleUser, Parts: userParts(item.Parts)})
+			out = append(out, llm.Message{Role: llm.RoleUser, Parts: v.user(item.Parts)})
 		case *chat.AssistantMessage:
-			said, results := assistantParts(info, item.Parts)
+			said, results := v.assistant(info, item.Parts)
 			if len(said) > 0 {
 				out = append(out, llm.Message{Role: llm.RoleAssistant, Parts: said})
 			}
@@ -34,18 +40,18 @@ func Messages(items []chat.Item) []llm.Message {
 	return out
 }
 
-func userParts(parts []chat.Part) []llm.Part {
+func (v view) user(parts []chat.Part) []llm.Part {
 	var out []llm.Part
 	for _, p := range parts {
-		switch v := p.(type) {
+		switch p := p.(type) {
 		case *chat.TextPart:
-			if !v.Ignored && v.Text != "" {
-				out = append(out, llm.Text{Text: v.Text})
+			if !p.Ignored && p.Text != "" {
+				out = append(out, llm.Text{Text: p.Text})
 			}
 		case *chat.FilePart:
-			out = append(out, filePart(v))
+			out = append(out, v.file(p))
 		case *chat.AgentPart:
-			out = append(out, llm.Text{Text: "The user mentions the agent " + v.Name + "."})
+			out = append(out, llm.Text{Text: "The user mentions the agent " + p.Name + "."})
 		}
 	}
 	if len(out) == 0 {
@@ -54,7 +60,13 @@ func userParts(parts []chat.Part) []llm.Part {
 	return out
 }
 
-func filePart(f *chat.FilePart) llm.Part {
+func (v view) file(f *chat.FilePart) llm.Part {
+	if part, ok := v.files[f]; ok {
+		return part
+	}
+	if names(f) {
+		return leftOut(f, "files are not shown here")
+	}
 	if data, mime, ok := DataURL(f.URL); ok {
 		return llm.File{Name: f.Filename, Mime: mime, Data: data}
 	}
@@ -82,41 +94,45 @@ func DataURL(url string) (data []byte, mime string, ok bool) {
 	return data, mime, err == nil
 }
 
-func assistantParts(info *chat.AssistantMessage, parts []chat.Part) (said, results []llm.Part) {
+func (v view) assistant(info *chat.AssistantMessage, parts []chat.Part) (said, results []llm.Part) {
 	failed := info.Error != nil
 	aborted := failed && info.Error.Name == chat.ErrAborted
 	for _, p := range parts {
-		switch v := p.(type) {
+		switch p := p.(type) {
 		case *chat.TextPart:
-			if v.Text != "" && (!failed || aborted) {
-				said = append(said, llm.Text{Text: v.Text})
+			if p.Text != "" && (!failed || aborted) {
+				said = append(said, llm.Text{Text: p.Text})
 			}
 		case *chat.ReasoningPart:
 			if !failed {
-				said = append(said, llm.Reasoning{Text: v.Text, Metadata: v.Metadata})
+				said = append(said, llm.Reasoning{Text: p.Text, Metadata: p.Metadata})
 			}
 		case *chat.ToolPart:
-			if failed && !chat.Terminal(v.State) {
+			if failed && !chat.Terminal(p.State) {
 				continue
 			}
-			said = append(said, llm.ToolUse{CallID: v.CallID, Name: v.Tool, Input: chat.ToolInput(v.State)})
-			results = append(results, toolResult(v))
+			said = append(said, llm.ToolUse{CallID: p.CallID, Name: p.Tool, Input: chat.ToolInput(p.State)})
+			results = append(results, v.result(p))
 		}
 	}
 	return said, results
 }
 
-func toolResult(p *chat.ToolPart) llm.ToolResult {
+func (v view) result(p *chat.ToolPart) llm.ToolResult {
 	r := llm.ToolResult{CallID: p.CallID}
 	switch s := p.State.(type) {
 	case *chat.ToolCompleted:
 		r.Output = s.Output
 		if s.Time.Compacted != 0 {
 			r.Output = "(the output was removed to save room)"
+			return r
 		}
 		for _, f := range s.Attachments {
-			if data, mime, ok := DataURL(f.URL); ok {
-				r.Files = append(r.Files, llm.File{Name: f.Filename, Mime: mime, Data: data})
+			switch part := v.file(f).(type) {
+			case llm.File:
+				r.Files = append(r.Files, part)
+			case llm.Text:
+				r.Output += "\n" + part.Text
 			}
 		}
 	case *chat.ToolError:

@@ -18,6 +18,10 @@ func (b *builder) input(d op.Description, o *huma.Operation) {
 			body = append(body, f.Property)
 			continue
 		}
+		if f.In == op.InRaw {
+			o.RequestBody = rawBody(b.in, f)
+			continue
+		}
 		p := parameter(b.in, f)
 		p.Example = shown[f.Name]
 		o.Parameters = append(o.Parameters, p)
@@ -83,6 +87,14 @@ func requestBody(reg huma.Registry, d op.Description, body []schema.Property, sh
 		media.Example = example
 	}
 	return &huma.RequestBody{Required: len(s.Required) > 0, Content: map[string]*huma.MediaType{op.TypeJSON: media}}
+}
+
+// rawBody is a body of any media type.
+func rawBody(reg huma.Registry, f op.Input) *huma.RequestBody {
+	s := f.Of(reg)
+	doc := s.Description
+	s.Description = ""
+	return &huma.RequestBody{Required: f.Required, Description: doc, Content: map[string]*huma.MediaType{"*/*": {Schema: s}}}
 }
 
 // exampleInput is the example as JSON has it; nil for none.

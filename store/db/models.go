@@ -8,6 +8,22 @@ import (
 	"github.com/switchyard-dev/switchyard/store/dbtype"
 )
 
+type Attachment struct {
+	ID      string
+	Hash    string
+	Mime    string
+	Size    int64
+	Width   int64
+	Height  int64
+	Name    string
+	Created int64
+}
+
+type AttachmentRef struct {
+	SessionID    string
+	AttachmentID string
+}
+
 type Boot struct {
 	Number  int64
 	GapFrom int64

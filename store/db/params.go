@@ -6,6 +6,46 @@ import (
 	"github.com/switchyard-dev/switchyard/store/dbtype"
 )
 
+type AttachmentDeleteUnusedParams struct {
+	ID     string
+	Before int64
+}
+
+type AttachmentGetParams struct {
+	ID string
+}
+
+type AttachmentHashesParams struct {
+	Low  string
+	High string
+}
+
+type AttachmentOfSessionParams struct {
+	SessionID string
+	ID        string
+}
+
+type AttachmentPutParams struct {
+	ID      string
+	Hash    string
+	Mime    string
+	Size    int64
+	Width   int64
+	Height  int64
+	Name    string
+	Created int64
+}
+
+type AttachmentReferParams struct {
+	SessionID    string
+	AttachmentID string
+}
+
+type AttachmentUnusedParams struct {
+	Before  int64
+	MaxRows int64
+}
+
 type BootInsertParams struct {
 	Number  int64
 	GapFrom int64

@@ -10,6 +10,13 @@ import (
 
 // Querier has every query of the store.
 type Querier interface {
+	AttachmentDeleteUnused(ctx context.Context, arg AttachmentDeleteUnusedParams) (int64, error)
+	AttachmentGet(ctx context.Context, arg AttachmentGetParams) (Attachment, error)
+	AttachmentHashes(ctx context.Context, arg AttachmentHashesParams) ([]string, error)
+	AttachmentOfSession(ctx context.Context, arg AttachmentOfSessionParams) (Attachment, error)
+	AttachmentPut(ctx context.Context, arg AttachmentPutParams) (Attachment, error)
+	AttachmentRefer(ctx context.Context, arg AttachmentReferParams) error
+	AttachmentUnused(ctx context.Context, arg AttachmentUnusedParams) ([]Attachment, error)
 	BootInsert(ctx context.Context, arg BootInsertParams) error
 	BootLast(ctx context.Context) (int64, error)
 	BootList(ctx context.Context) ([]Boot, error)

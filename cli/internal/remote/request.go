@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -48,6 +49,7 @@ type draft struct {
 	query  url.Values
 	header http.Header
 	body   map[string]json.RawMessage
+	file   string // whose content is the body, where that is no JSON
 }
 
 // newRequest makes the request of a call to the server at base. It checks
@@ -92,6 +94,8 @@ func (r *draft) put(name string, raw json.RawMessage) {
 		}
 	case f.In == op.InHeader:
 		r.header[http.CanonicalHeaderKey(name)] = texts(raw)
+	case f.In == op.InRaw:
+		r.file = strings.Join(texts(raw), "")
 	case f.In == op.InBody, !known && hasBody(r.op.Method):
 		r.body[name] = raw
 	case f.Comma:
@@ -107,7 +111,15 @@ func (r *draft) request(ctx context.Context, base string) (*http.Request, error)
 		target += "?" + r.query.Encode()
 	}
 	var body io.Reader
-	if hasBody(r.op.Method) {
+	switch {
+	case r.file != "":
+		data, err := os.ReadFile(r.file)
+		if err != nil {
+			return nil, Usagef("%s: %w", r.op.Name, err)
+		}
+		body = bytes.NewReader(data)
+		r.header.Set("Content-Type", op.TypeBytes)
+	case hasBody(r.op.Method):
 		data, err := json.Marshal(r.body)
 		if err != nil {
 			return nil, fmt.Errorf("encoding the input of %s: %w", r.op.Name, err)

@@ -2,11 +2,15 @@ package bind
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/switchyard-dev/switchyard/fault"
 )
@@ -51,4 +55,58 @@ func tooLarge(w http.ResponseWriter, limit int64) error {
 func isJSON(contentType string) bool {
 	t, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (t == "application/json" || strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json"))
+}
+
+// Body is a request's body that is no JSON, read as it comes. As JSON, in calls
+// that are not over HTTP, it is base64.
+type Body struct {
+	io.Reader
+	// Type is the Content-Type as it was sent; nothing is known to be true of it.
+	Type string
+}
+
+var bodyType = reflect.TypeFor[Body]()
+
+// Schema tells what a body is.
+func (Body) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "binary"}
+}
+
+// UnmarshalJSON reads base64.
+func (b *Body) UnmarshalJSON(data []byte) error {
+	var content []byte
+	if err := json.Unmarshal(data, &content); err != nil {
+		return fault.New(fault.ValidationFailed, "the body is not base64").At(InBody, "expected base64")
+	}
+	b.Reader = bytes.NewReader(content)
+	return nil
+}
+
+// rawBody gives a body of at most limit bytes for reading. It may take as long as
+// the client likes.
+func rawBody(w http.ResponseWriter, r *http.Request, limit int64) (Body, error) {
+	if r.ContentLength > limit {
+		return Body{}, tooLarge(w, limit)
+	}
+	from := &rawReader{from: http.MaxBytesReader(w, r.Body, limit), w: w, limit: limit}
+	return Body{Reader: from, Type: r.Header.Get("Content-Type")}, nil
+}
+
+// rawReader tells what is wrong with a body as faults.
+type rawReader struct {
+	from  io.Reader
+	w     http.ResponseWriter
+	limit int64
+}
+
+// Read implements io.Reader.
+func (r *rawReader) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return n, tooLarge(r.w, r.limit)
+	}
+	return n, fault.Wrap(err, fault.ValidationFailed, "the body ended before its announced length, or could not be read")
 }

@@ -19,12 +19,14 @@ const (
 	InQuery  = "query"
 	InHeader = "header"
 	InBody   = "body"
+	// InRaw is a body that is no JSON: the field of type Body takes it whole.
+	InRaw = "raw"
 )
 
 // Input is one field of an operation's input.
 type Input struct {
 	schema.Property
-	// In is path, query, header or body.
+	// In is path, query, header, body or raw.
 	In string
 	// Comma lets one query value hold several, with commas between.
 	Comma bool
@@ -50,6 +52,8 @@ func locate(method, path string, p schema.Property) string {
 	switch in := p.Field.Tag.Get("in"); {
 	case in != "":
 		return in
+	case p.Field.Type == bodyType:
+		return InRaw
 	case slices.Contains(PathParams(path), p.Name):
 		return InPath
 	case !HasBody(method):

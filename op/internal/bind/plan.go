@@ -63,7 +63,7 @@ func New(c Config) *Plan {
 func (p *Plan) HTTP(w http.ResponseWriter, r *http.Request, query url.Values, limit int64, in any) error {
 	bad := &findings{}
 	v := reflect.ValueOf(in).Elem()
-	if HasBody(p.Method) {
+	if HasBody(p.Method) && !p.places[InRaw] {
 		data, err := readBody(w, r, limit)
 		if err != nil {
 			return err
@@ -85,6 +85,12 @@ func (p *Plan) HTTP(w http.ResponseWriter, r *http.Request, query url.Values, li
 			p.bindValues(v, f, query[f.Name], bad)
 		case InHeader:
 			p.bindValues(v, f, r.Header.Values(f.Name), bad)
+		case InRaw:
+			body, err := rawBody(w, r, limit)
+			if err != nil {
+				return err
+			}
+			v.FieldByIndex(f.Field.Index).Set(reflect.ValueOf(body))
 		}
 	}
 	return bad.err()
