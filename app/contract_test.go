@@ -3,6 +3,7 @@ package app_test
 import (
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 // route fills the path parameters of an operation.
 func route(d op.Description, ses, other string) string {
 	return strings.NewReplacer(
-		"{sessionID}", ses, "{permissionID}", other, "{questionID}", other, "{messageID}", other, "{providerID}", other, "{modelID}", other,
+		"{sessionID}", ses, "{permissionID}", other, "{questionID}", other, "{messageID}", other, "{providerID}", other, "{modelID}", other, "{attachmentID}", other,
 	).Replace(d.Path)
 }
 
@@ -79,7 +80,8 @@ func TestSC56_BadInputOfEveryOperation(t *testing.T) {
 			if a := s.Do(d.Method, path+"?nonsense=1", body(d.Method)); a.Code() != "unknown_parameter" {
 				t.Errorf("an unknown parameter: %d %s", a.Status, a.Code())
 			}
-			if body(d.Method) != nil {
+			raw := slices.ContainsFunc(d.Inputs, func(f op.Input) bool { return f.In == op.InRaw })
+			if body(d.Method) != nil && !raw {
 				bodies(t, s, d.Method, path)
 			}
 			if d.Kind != op.KindRequest {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -206,7 +207,7 @@ func (a *attaching) text(i int, f io.Reader, name string, size int64) (string, e
 	if to.Mime == "" {
 		to.Mime = mime.TypeByExtension(path.Ext(name))
 	}
-	if !utf8.Valid(data) {
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return fmt.Sprintf("The user points to the file %s, which is binary (%d bytes).", name, size), nil
 	}
 	if to.Mime == "" {

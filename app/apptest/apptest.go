@@ -44,6 +44,8 @@ type Options struct {
 	Directory string
 	// Demo uses the built-in model instead of the scripted provider.
 	Demo bool
+	// Images lets the scripted model take images and PDF.
+	Images bool
 	// Config is the owner's configuration file; "" allows everything that tools
 	// may ask and names the scripted provider.
 	Config string
@@ -135,11 +137,15 @@ func (s *Server) configure(home string, o Options) {
 		if err := json.Unmarshal([]byte(text), &doc); err != nil {
 			s.t.Fatal(err)
 		}
+		model := map[string]any{"name": "Scripted"}
+		if o.Images {
+			model["modalities"] = map[string]any{"input": []string{"text", "image", "pdf"}}
+		}
 		maps.Copy(doc, map[string]any{
 			"model": "fake/scripted",
 			"provider": map[string]any{"fake": map[string]any{
 				"npm": "@ai-sdk/openai-compatible", "options": map[string]any{"baseURL": s.Model.URL(), "apiKey": "sk-canary-of-the-test"},
-				"models": map[string]any{"scripted": map[string]any{"name": "Scripted"}},
+				"models": map[string]any{"scripted": model},
 			}},
 		})
 		encoded, err := json.Marshal(doc)

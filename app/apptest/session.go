@@ -75,7 +75,12 @@ type Part struct {
 	Type  string `json:"type"`
 	Text  string `json:"text"`
 	Tool  string `json:"tool"`
+	Mime  string `json:"mime"`
+	Name  string `json:"filename"`
+	URL   string `json:"url"`
 	State struct {
+		Attachments []Part `json:"attachments"`
+
 		Status   string         `json:"status"`
 		Output   string         `json:"output"`
 		Error    string         `json:"error"`
