@@ -7,6 +7,7 @@ import (
 	"github.com/switchyard-dev/switchyard/agent/transcript"
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/llm"
 	"github.com/switchyard-dev/switchyard/tool"
 )
 
@@ -16,6 +17,11 @@ type Attachments interface {
 	// Take turns the content in a part's data: URL into a file of the session and
 	// lets the part name that; other parts stay as they are.
 	Take(ctx context.Context, ses id.Session, part *chat.FilePart) error
+}
+
+// messages gives the conversation with the files that the step's model takes.
+func (t *turn) messages(ctx context.Context, set *setting, items []chat.Item) []llm.Message {
+	return transcript.Reader{Files: t.engine.attachments, Intake: set.Models.Intake(set.ref)}.Messages(ctx, items)
 }
 
 // takeFiles keeps the files of a result, so that its part holds no content. What

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/switchyard-dev/switchyard/agent/definition"
-	"github.com/switchyard-dev/switchyard/agent/transcript"
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
@@ -265,9 +264,8 @@ func lastUser(items []chat.Item) *chat.UserMessage {
 
 // call puts the request together.
 func (t *turn) call(ctx context.Context, set *setting, items []chat.Item, instructions []string) llm.Call {
-	reader := transcript.Reader{Files: t.engine.attachments, Intake: set.Models.Intake(set.ref)}
 	c := llm.Call{
-		System: systemPrompt(set, t.place.Environment(), t.row.Directory, instructions), Messages: reader.Messages(ctx, items),
+		System: systemPrompt(set, t.place.Environment(), t.row.Directory, instructions), Messages: t.messages(ctx, set, items),
 		MaxOutputTokens: set.Models.OutputLimit(set.ref), Temperature: set.agent.Temperature,
 		SessionKey: string(t.run.SessionID), Variant: set.ref.Variant,
 	}

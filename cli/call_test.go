@@ -45,6 +45,7 @@ func TestCallPutsEachMemberWhereItBelongs(t *testing.T) {
 		{args: `thing.put|a|--json|{"name":"n","count":1,"Idempotency-Key":"k3","odd":null}|--count|2`, want: `PUT /api/thing/a Idempotency-Key=k3 {"count":2,"name":"n","odd":null}`},
 		{args: `thing.put|--json|@-`, stdin: `{"thingID":"b","on":true}`, want: `PUT /api/thing/b {"on":true}`},
 		{args: "thing.file|a|dir/some file", want: `GET /api/thing/a/file/dir%2Fsome%20file`},
+		{args: "thing.upload|--body|" + nested + "|--name|n", want: `POST /api/upload?name=n  {"text": "from a file"} `},
 		{args: "thing.find", want: "GET /api/thing?" + cwd},
 		{args: "thing.find|--directory|sub", want: "GET /api/thing?directory=" + url.QueryEscape(filepath.Join(here, "sub"))},
 		{args: "thing.find|--directory|", want: "GET /api/thing"},

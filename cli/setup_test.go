@@ -63,6 +63,11 @@ type subscribeInput struct {
 	LastEventID string   `json:"Last-Event-ID,omitempty" in:"header"`
 }
 
+type uploadInput struct {
+	Body op.Body `json:"body"`
+	Name string  `json:"name,omitempty" in:"query"`
+}
+
 // things are operations with every kind of input. They are described only: the
 // servers of these tests are made by hand.
 func things() []op.Any {
@@ -72,6 +77,8 @@ func things() []op.Any {
 			Aliases: map[string]string{"text": "note.text", "stars": "note.stars", "title": "name"},
 			Example: putInput{Name: "x"},
 		}, func(context.Context, *runtime.Server, putInput) (op.None, error) { return op.None{}, nil }),
+		op.New(op.Spec{Name: "thing.upload", Method: "POST", Path: "/api/upload", Summary: "Take bytes."},
+			func(context.Context, *runtime.Server, uploadInput) (op.None, error) { return op.None{}, nil }),
 		op.New(op.Spec{Name: "thing.find", Method: "GET", Path: "/api/thing", Summary: "Find things."},
 			func(context.Context, *runtime.Request, findInput) ([]note, error) { return nil, nil }),
 		op.New(op.Spec{Name: "thing.file", Method: "GET", Path: "/api/thing/{thingID}/file/{path}", Summary: "Read a file.", Tail: true},
