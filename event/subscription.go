@@ -109,6 +109,9 @@ func (s *Subscription) begin(from Position) Position {
 		from = b.head
 		s.join()
 		s.then = phaseParts
+		if len(s.owed) > 0 {
+			from = from.mark() // who is cut off before the open parts needs them still
+		}
 	case b.covers(from):
 		s.passed, s.next, s.dirty = from, b.ring.after(from), true
 		s.list()

@@ -120,8 +120,10 @@ func (s *Service) ForceEnd(ctx context.Context, turn Turn, outcome Outcome, fail
 			return err
 		}
 		run := Run{SessionID: ses.ID, TurnID: turn.ID, Origin: ses.Origin()}
-		if err := settle(run, "aborted", failure)(ctx, tx); err != nil {
-			return err
+		if settle != nil {
+			if err := settle(run, "aborted", failure)(ctx, tx); err != nil {
+				return err
+			}
 		}
 		return s.publishEnd(tx, run, outcome, failure)
 	})

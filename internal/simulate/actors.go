@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard-dev/switchyard/agent"
+	"github.com/switchyard-dev/switchyard/catalog"
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
@@ -229,3 +230,6 @@ func (p *place) OutputLimit(chat.ModelRef) int64 { return 0 }
 func retryPolicy() llm.RetryPolicy {
 	return llm.RetryPolicy{Base: time.Microsecond, Max: 10 * time.Microsecond}
 }
+
+// Intake is part of agent.Models.
+func (p *place) Intake(chat.ModelRef) catalog.Intake { return catalog.Intake{} }
