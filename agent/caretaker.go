@@ -21,6 +21,16 @@ const (
 	strayGap = 250 * time.Millisecond
 )
 
+// Lease is the right of a server to run turns.
+type Lease interface {
+	// Held tells whether the right holds now.
+	Held() bool
+	// Term gives a channel that is closed when the right of now is lost.
+	Term() <-chan struct{}
+}
+
+func (e *Engine) mayRun() bool { return e.lease == nil || e.lease.Held() }
+
 // trouble tells the caretaker that a write failed whose outcome is not known.
 func (e *Engine) trouble(err error) {
 	if err == nil || !fault.Is(err, fault.StoreUnavailable) && !fault.Is(err, fault.StoreFull) {
@@ -33,7 +43,8 @@ func (e *Engine) trouble(err error) {
 }
 
 // tend is the caretaker: after trouble with the store, and where servers share
-// one from time to time, it looks for turns that nobody runs.
+// one from time to time, it looks for turns that nobody runs. Without the lease
+// nothing runs here.
 func (e *Engine) tend(ctx context.Context) {
 	var tick <-chan time.Time
 	if e.scan > 0 {
@@ -41,10 +52,18 @@ func (e *Engine) tend(ctx context.Context) {
 		defer ticker.Stop()
 		tick = ticker.C
 	}
+	lost := e.term()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-lost:
+			// The old generation's writes are refused from here on, whoever claims
+			// its turns first: another server, or this one in its next term.
+			e.generation.Add(1)
+			e.Drop()
+			lost = e.term()
+			e.log.Warn("all turns were dropped: the lease is lost")
 		case <-tick:
 			e.look(ctx, false)
 		case <-e.troubled:
@@ -53,9 +72,19 @@ func (e *Engine) tend(ctx context.Context) {
 	}
 }
 
+func (e *Engine) term() <-chan struct{} {
+	if e.lease == nil {
+		return nil
+	}
+	return e.lease.Term()
+}
+
 // look recovers what other servers left, and after trouble also turns of this
 // server: an answer of the store may have been lost, and with it a run.
 func (e *Engine) look(ctx context.Context, strays bool) {
+	if !e.mayRun() {
+		return
+	}
 	_, err := e.Recover(ctx)
 	if err == nil && strays {
 		err = e.adopt(ctx)
@@ -101,7 +130,7 @@ func (e *Engine) strays(ctx context.Context) (map[id.Turn]session.Turn, error) {
 	}
 	out := map[id.Turn]session.Turn{}
 	for _, t := range open {
-		if r := e.running(t.SessionID); t.Owner == e.owner && (r == nil || r.run.TurnID != t.ID) {
+		if r := e.running(t.SessionID); t.Owner == e.owner && t.Generation == e.generation.Load() && (r == nil || r.run.TurnID != t.ID) {
 			out[t.ID] = t
 		}
 	}

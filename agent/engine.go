@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/switchyard-dev/switchyard/chat"
@@ -37,6 +38,9 @@ type Config struct {
 	// Owner and Generation name this server's runs in the store.
 	Owner      string
 	Generation int64
+	// Lease is the right to run turns where servers share a store; nil for a
+	// store of one server.
+	Lease Lease
 	// Mark goes into the environment of the runs' children.
 	Mark env.Mark
 	// Resume lets turns that a crash cut off go on (config recover: resume).
@@ -58,7 +62,8 @@ type Engine struct {
 	attachments Attachments
 	ids         *id.Source
 	owner       string
-	generation  int64
+	generation  atomic.Int64 // raised by each new term of the lease
+	lease       Lease
 	resume      bool
 	mark        env.Mark
 	retry       llm.RetryPolicy
@@ -95,9 +100,10 @@ func New(ctx context.Context, c Config) *Engine {
 	}
 	e := &Engine{
 		sessions: c.Sessions, permissions: c.Permissions, questions: c.Questions, tools: c.Tools, places: c.Workplaces, ids: c.IDs,
-		owner: c.Owner, generation: c.Generation, resume: c.Resume, mark: c.Mark, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
+		owner: c.Owner, lease: c.Lease, resume: c.Resume, mark: c.Mark, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
 		scan: c.Scan, attachments: c.Attachments, troubled: make(chan struct{}, 1), ctx: run, stop: stop, runs: map[id.Session]*turn{},
 	}
+	e.generation.Store(c.Generation)
 	e.wg.Go(func() { e.tend(run) })
 	return e
 }
@@ -111,7 +117,10 @@ func (e *Engine) Prompt(ctx context.Context, a session.Admission) (session.Admit
 	if closing {
 		return session.Admitted{}, fault.New(fault.Stopping, "the server is stopping")
 	}
-	a.Owner, a.Generation = e.owner, e.generation
+	if !e.mayRun() {
+		return session.Admitted{}, fault.New(fault.StoreUnavailable, "this server may not run turns at the moment; try again")
+	}
+	a.Owner, a.Generation = e.owner, e.generation.Load()
 	out, err := e.sessions.Admit(ctx, a)
 	e.trouble(err)
 	if err != nil {
@@ -129,8 +138,8 @@ func (e *Engine) start(run session.Run, l *lost) {
 	ctx, cancel := context.WithCancelCause(e.ctx)
 	t := &turn{engine: e, run: run, cancel: cancel, lost: l, files: &seenFiles{seen: map[string]string{}}}
 	e.mu.Lock()
-	if e.closing {
-		// The row says running; the next start of the server settles it.
+	if e.closing || run.Generation != e.generation.Load() {
+		// The row says running; the next start, or term, of a server settles it.
 		e.mu.Unlock()
 		cancel(errStopping)
 		return
@@ -166,8 +175,9 @@ func (e *Engine) Interrupt(ctx context.Context, ses id.Session) error {
 		t.cancel(errCancelled)
 		return nil
 	}
-	if open.Owner != "" && open.Owner != e.owner {
-		return nil // its owner reads the wish at the next boundary
+	if open.Owner != e.owner {
+		e.sessions.TellInterrupt(ses) // its owner reads the wish, now or at the next boundary
+		return nil
 	}
 	err = e.sessions.ForceEnd(ctx, open, session.Cancelled, chat.NewError(chat.ErrAborted, "the run was gone"), e.settleParts)
 	e.changed.Wake(string(ses))
@@ -190,6 +200,16 @@ func (e *Engine) Forget(sessions []id.Session) {
 		e.changed.Wake(string(ses))
 	}
 }
+
+// Interrupted obeys a wish to stop that another server stored.
+func (e *Engine) Interrupted(ses id.Session) {
+	if t := e.running(ses); t != nil {
+		t.cancel(errCancelled)
+	}
+}
+
+// Woken looks again at what waits for a session's turns to begin or end.
+func (e *Engine) Woken(ses id.Session) { e.changed.Wake(string(ses)) }
 
 // Drop stops all runs at once, without a word in the store: this server has lost
 // the right to write them. Whoever has it takes the turns over.

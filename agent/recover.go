@@ -46,7 +46,7 @@ type lost struct {
 // listens, and then from time to time where servers share a store.
 func (e *Engine) Recover(ctx context.Context) (Recovery, error) {
 	var out Recovery
-	turns, err := e.sessions.Orphans(ctx, e.owner)
+	turns, err := e.sessions.Orphans(ctx, e.owner, e.generation.Load())
 	if err != nil {
 		return out, err
 	}
@@ -129,7 +129,7 @@ func (e *Engine) asked(ctx context.Context, l *lost) (bool, error) {
 // takeOver claims a turn and settles it, or lets it run. It reports whether this
 // server got it.
 func (e *Engine) takeOver(ctx context.Context, l *lost) (bool, error) {
-	run, t, ok, err := e.sessions.Claim(ctx, l.turn, e.owner, e.generation, l.resume && l.counted)
+	run, t, ok, err := e.sessions.Claim(ctx, l.turn, e.owner, e.generation.Load(), l.resume && l.counted)
 	if err != nil || !ok {
 		return false, err
 	}

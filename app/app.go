@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/switchyard-dev/switchyard/access"
@@ -18,9 +19,9 @@ import (
 	"github.com/switchyard-dev/switchyard/api"
 	"github.com/switchyard-dev/switchyard/attachment"
 	"github.com/switchyard-dev/switchyard/config"
-	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/lease"
 	"github.com/switchyard-dev/switchyard/llm"
 	"github.com/switchyard-dev/switchyard/op"
 	"github.com/switchyard-dev/switchyard/op/openapi"
@@ -82,6 +83,7 @@ type Config struct {
 	Retry     llm.RetryPolicy
 	Events    event.Config
 	Retention store.Retention
+	Lease     lease.Config
 	// Attachments needs neither Dir nor Log.
 	Attachments attachment.Options
 	Idle        time.Duration
@@ -97,6 +99,11 @@ type App struct {
 	bus    *event.Bus
 	host   *runtime.Host
 	engine *agent.Engine
+
+	services runtime.Services
+	keeper   *lease.Keeper // nil where the store has one server
+	leave    context.CancelFunc
+	joined   sync.WaitGroup
 
 	attachments *attachment.Service
 }
@@ -114,6 +121,7 @@ func New(ctx context.Context, c Config) (*App, error) {
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
+	a.connect(ctx)
 	a.sweep(ctx)
 	lost, err := a.engine.Recover(ctx)
 	if err != nil {
@@ -125,21 +133,6 @@ func New(ctx context.Context, c Config) (*App, error) {
 	return a, nil
 }
 
-// sweep ends what a crashed server left running. That it cannot end something is
-// no reason not to start.
-func (a *App) sweep(ctx context.Context) {
-	own := a.mark()
-	n, err := env.Sweep(ctx, func(m env.Mark) bool { return m.Store == own.Store && m.Boot != own.Boot && a.engineName() == "sqlite" })
-	if n > 0 || err != nil {
-		a.log.Warn("processes of an earlier server were ended", "processes", n, "error", err)
-	}
-}
-
-func (a *App) mark() env.Mark {
-	boot := a.store.Boot()
-	return env.Mark{Store: boot.Epoch, Boot: boot.Number}
-}
-
 func (a *App) open(ctx context.Context) error {
 	ids := id.NewSource(time.Now, nil)
 	owner := fmt.Sprintf("%d@%s", os.Getpid(), string(id.New[id.Token](ids)))
@@ -148,7 +141,7 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.store, err = store.Open(ctx, store.Config{
-		URL: a.database(), Owner: owner, Note: fmt.Sprintf("pid %d, %s", os.Getpid(), a.config.Addr), Exclusive: true,
+		URL: a.database(), Owner: owner, Note: fmt.Sprintf("pid %d, %s", os.Getpid(), a.config.Addr),
 		Relaxed: global.Config.Durability == "process", Retention: a.config.Retention, Log: a.log,
 	})
 	if err != nil {
@@ -161,6 +154,9 @@ func (a *App) open(ctx context.Context) error {
 	a.bus = event.NewBus(ctx, events)
 	a.store.OnCommit(a.bus.Commit)
 	a.store.OnGap(a.bus.AddGap)
+	if err := a.join(ctx, owner); err != nil {
+		return err
+	}
 	return a.serve(ctx, ids, owner, boot, global.Config.Recover == "resume")
 }
 
@@ -190,11 +186,16 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 	if err != nil {
 		return err
 	}
-	a.engine = agent.New(ctx, agent.Config{
+	engine := agent.Config{
 		Sessions: services.Sessions, Permissions: services.Permissions, Questions: services.Questions,
 		Tools: tool.NewRegistry(tool.Builtin()...), Workplaces: a.host, IDs: ids, Owner: owner, Generation: boot.Number, Mark: a.mark(),
 		Resume: resume, Attachments: a.attachments, Retry: a.config.Retry, Log: a.log,
-	})
+	}
+	if a.keeper != nil {
+		engine.Lease, engine.Scan = a.keeper, takeoverScan
+	}
+	a.engine = agent.New(ctx, engine)
+	a.services = services
 	a.host.Attach(a.engine)
 	return nil
 }
@@ -307,6 +308,15 @@ func (a *App) Close() error {
 	var errs []error
 	if a.engine != nil {
 		errs = append(errs, a.engine.Close())
+	}
+	if a.leave != nil {
+		a.leave()
+		a.joined.Wait()
+	}
+	if a.keeper != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+		errs = append(errs, a.keeper.Close(ctx))
+		cancel()
 	}
 	if a.host != nil {
 		errs = append(errs, a.host.Close())

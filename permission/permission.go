@@ -203,6 +203,10 @@ func (s *Service) Saved(ctx context.Context, project id.Project) ([]rule.Rule, e
 	return out, nil
 }
 
+// Wake looks again at who waits for a request: another server may have got the
+// answer.
+func (s *Service) Wake(of id.Permission) { s.woken.Wake(string(of)) }
+
 // Await waits until a request is no longer pending. The row decides; the wake-up
 // only says when to look.
 func (s *Service) Await(ctx context.Context, per id.Permission) (Answer, error) {

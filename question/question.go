@@ -259,6 +259,10 @@ func offered(q Question, label string) bool {
 	return false
 }
 
+// Wake looks again at who waits for a request: another server may have got the
+// answer.
+func (s *Service) Wake(of id.Question) { s.woken.Wake(string(of)) }
+
 // Await waits until a request is no longer pending.
 func (s *Service) Await(ctx context.Context, que id.Question) (Answer, error) {
 	return event.Await(ctx, s.woken, string(que), func(ctx context.Context) (Answer, bool, error) {

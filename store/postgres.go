@@ -44,7 +44,7 @@ type postgres struct {
 	writers chan struct{}
 	relaxed bool
 	closed  atomic.Bool
-	release func() // gives the claim on the database back
+	wire    *wire // to the other servers
 }
 
 func openPostgres(ctx context.Context, c Config) (engine, error) {
@@ -63,15 +63,9 @@ func openPostgres(ctx context.Context, c Config) (engine, error) {
 		pool.Close()
 		return nil, err
 	}
-	p := &postgres{pool: pool, writers: make(chan struct{}, pgWriters), relaxed: c.Relaxed, release: func() {}}
-	if !c.Exclusive {
-		return p, nil
-	}
-	if p.release, err = claimPostgres(ctx, config.ConnConfig); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return p, nil
+	return &postgres{
+		pool: pool, writers: make(chan struct{}, pgWriters), relaxed: c.Relaxed, wire: newWire(ctx, pool, c.Owner, c.Log),
+	}, nil
 }
 
 func (p *postgres) reader() Reader { return pgReader(pgReadOnly{p.pool}) }
@@ -166,8 +160,8 @@ func retryable(err error) bool {
 
 func (p *postgres) close() error {
 	p.closed.Store(true)
+	p.wire.close()
 	p.pool.Close()
-	p.release()
 	return nil
 }
 

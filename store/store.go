@@ -43,10 +43,6 @@ type Config struct {
 	Owner string
 	// Note is written into the lock file beside a SQLite file, e.g. pid and port.
 	Note string
-	// Exclusive refuses a PostgreSQL database that another server with it uses: a
-	// server that settles what it finds unfinished must be alone. A SQLite file
-	// is always used by one process.
-	Exclusive bool
 	// Relaxed lowers Durable to Relaxed for all writes (config durability: process).
 	Relaxed bool
 	// Retention bounds the event log; zero fields take the defaults.
@@ -232,6 +228,9 @@ func (d *DB) Write(ctx context.Context, level Level, fn func(context.Context, *T
 	d.mu.RUnlock()
 	if deliver != nil {
 		deliver(events)
+	}
+	if p, ok := d.engine.(*postgres); ok {
+		p.wire.committed()
 	}
 	d.trimAfter(ctx, len(events))
 	return nil

@@ -37,10 +37,11 @@ type process struct {
 	token string
 }
 
-func spawn(t *testing.T, state, home string) *process {
+func spawn(t *testing.T, state, home string, flags ...string) *process {
 	t.Helper()
 	p := &process{t: t, token: "swy_test-token-of-at-least-forty-characters-0123456789"}
-	p.cmd = exec.Command(os.Args[0], "serve", "--port", "0", "--state", state, "--directory", home) // killed by the test
+	args := append([]string{"serve", "--port", "0", "--state", state, "--directory", home}, flags...)
+	p.cmd = exec.Command(os.Args[0], args...) // killed by the test
 	p.cmd.Env = []string{serveInstead + "=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "SWITCHYARD_TOKEN=" + p.token}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

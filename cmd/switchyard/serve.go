@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ type serveFlags struct {
 	port                                        int
 	hosts, origins, roots                       []string
 	demo, insecure, behindProxy                 bool
+	leaseTTL                                    time.Duration
 }
 
 func serveCommand() *cobra.Command {
@@ -66,6 +68,8 @@ func serveCommand() *cobra.Command {
 	flags.BoolVar(&f.demo, "demo", false, "offer the built-in demo model even beside real providers")
 	flags.BoolVar(&f.behindProxy, "behind-proxy", false, "a proxy in front speaks TLS: allow listening beyond loopback")
 	flags.BoolVar(&f.insecure, "insecure-no-auth", false, "no token; needs SWITCHYARD_INSECURE_NO_AUTH=1 and a loopback address")
+	flags.DurationVar(&f.leaseTTL, "lease-ttl", 15*time.Second,
+		"with PostgreSQL: how long after the end of a server others take its turns over")
 	return cmd
 }
 
@@ -110,6 +114,10 @@ func (f *serveFlags) config(errOut io.Writer) (app.Config, error) {
 		NoAuth: bind.NoAuth(), Hosts: f.hosts, Origins: f.origins, BasePath: f.basePath, TLSCert: f.tlsCert, TLSKey: f.tlsKey,
 		Demo: f.demo, Version: version(), Log: slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: level})),
 	}
+	if f.leaseTTL < time.Second {
+		return c, errors.New("--lease-ttl: at least 1s")
+	}
+	c.Lease.TTL, c.Lease.Renew, c.Lease.Margin = f.leaseTTL, f.leaseTTL/3, f.leaseTTL/5
 	if c.NoAuth {
 		return c, nil
 	}

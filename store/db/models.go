@@ -149,6 +149,13 @@ type Question struct {
 	Replied       *int64
 }
 
+type Server struct {
+	Owner   string
+	Boot    int64
+	Renewed int64
+	Expires int64
+}
+
 type Session struct {
 	ID           string
 	Ord          int64

@@ -321,6 +321,31 @@ type QuestionSettleParams struct {
 	ID      string
 }
 
+type ServerDeleteParams struct {
+	Owner string
+}
+
+type ServerInsertParams struct {
+	Owner   string
+	Boot    int64
+	Renewed int64
+	Expires int64
+}
+
+type ServerLiveParams struct {
+	Now int64
+}
+
+type ServerRenewParams struct {
+	Now     int64
+	Expires int64
+	Owner   string
+}
+
+type ServerTrimParams struct {
+	Before int64
+}
+
 type SessionAddUsageParams struct {
 	Cost    float64
 	Tokens  dbtype.JSON
@@ -454,6 +479,7 @@ type TurnClaimParams struct {
 	ID            string
 	OldOwner      string
 	OldGeneration int64
+	Now           int64
 }
 
 type TurnEndParams struct {
@@ -501,6 +527,12 @@ type TurnLastParams struct {
 
 type TurnOpenParams struct {
 	SessionID string
+}
+
+type TurnOrphansParams struct {
+	Owner      string
+	Generation int64
+	Now        int64
 }
 
 type TurnSetStateParams struct {

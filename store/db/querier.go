@@ -21,6 +21,7 @@ type Querier interface {
 	BootLast(ctx context.Context) (int64, error)
 	BootList(ctx context.Context) ([]Boot, error)
 	CounterNext(ctx context.Context, arg CounterNextParams) (int64, error)
+	DatabaseTime(ctx context.Context) (int64, error)
 	EventAfter(ctx context.Context, arg EventAfterParams) ([]Event, error)
 	EventDeleteUpTo(ctx context.Context, arg EventDeleteUpToParams) (int64, error)
 	EventHead(ctx context.Context) (EventHeadRow, error)
@@ -62,6 +63,12 @@ type Querier interface {
 	QuestionOfTurn(ctx context.Context, arg QuestionOfTurnParams) ([]Question, error)
 	QuestionPending(ctx context.Context, arg QuestionPendingParams) ([]Question, error)
 	QuestionSettle(ctx context.Context, arg QuestionSettleParams) (int64, error)
+	ServerDelete(ctx context.Context, arg ServerDeleteParams) error
+	ServerInsert(ctx context.Context, arg ServerInsertParams) error
+	ServerLive(ctx context.Context, arg ServerLiveParams) ([]Server, error)
+	// No row means that the term is over: others may have taken the turns.
+	ServerRenew(ctx context.Context, arg ServerRenewParams) (int64, error)
+	ServerTrim(ctx context.Context, arg ServerTrimParams) error
 	SessionAddUsage(ctx context.Context, arg SessionAddUsageParams) (Session, error)
 	SessionChildren(ctx context.Context, arg SessionChildrenParams) ([]Session, error)
 	SessionDelete(ctx context.Context, arg SessionDeleteParams) (int64, error)
@@ -91,5 +98,8 @@ type Querier interface {
 	TurnLast(ctx context.Context, arg TurnLastParams) (Turn, error)
 	TurnOpen(ctx context.Context, arg TurnOpenParams) (Turn, error)
 	TurnOpenAll(ctx context.Context) ([]Turn, error)
+	// Open turns whose server is gone, and those of this one's earlier terms;
+	// sessions below others first.
+	TurnOrphans(ctx context.Context, arg TurnOrphansParams) ([]Turn, error)
 	TurnSetState(ctx context.Context, arg TurnSetStateParams) (int64, error)
 }

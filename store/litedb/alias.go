@@ -72,6 +72,12 @@ type (
 	QuestionOfTurnParams         = db.QuestionOfTurnParams
 	QuestionPendingParams        = db.QuestionPendingParams
 	QuestionSettleParams         = db.QuestionSettleParams
+	Server                       = db.Server
+	ServerDeleteParams           = db.ServerDeleteParams
+	ServerInsertParams           = db.ServerInsertParams
+	ServerLiveParams             = db.ServerLiveParams
+	ServerRenewParams            = db.ServerRenewParams
+	ServerTrimParams             = db.ServerTrimParams
 	Session                      = db.Session
 	SessionAddUsageParams        = db.SessionAddUsageParams
 	SessionChildrenParams        = db.SessionChildrenParams
@@ -104,6 +110,7 @@ type (
 	TurnInsertParams             = db.TurnInsertParams
 	TurnLastParams               = db.TurnLastParams
 	TurnOpenParams               = db.TurnOpenParams
+	TurnOrphansParams            = db.TurnOrphansParams
 	TurnSetStateParams           = db.TurnSetStateParams
 )
 

@@ -356,7 +356,9 @@ func (q *Queries) TurnAskInterrupt(ctx context.Context, arg TurnAskInterruptPara
 
 const turnClaim = `-- name: TurnClaim :one
 UPDATE turn SET owner = $1, generation = $2, attempt = attempt + CAST($3 AS bigint)
-WHERE id = $4 AND owner = $5 AND generation = $6 AND ended IS NULL RETURNING id, session_id, state, owner, generation, attempt, ord, message_id, interrupt, error, started, ended
+WHERE turn.id = $4 AND turn.owner = $5 AND turn.generation = $6 AND turn.ended IS NULL
+  AND (turn.owner = $1 OR NOT EXISTS (SELECT 1 FROM server WHERE server.owner = turn.owner AND server.expires > $7))
+RETURNING id, session_id, state, owner, generation, attempt, ord, message_id, interrupt, error, started, ended
 `
 
 func (q *Queries) TurnClaim(ctx context.Context, arg TurnClaimParams) (Turn, error) {
@@ -367,6 +369,7 @@ func (q *Queries) TurnClaim(ctx context.Context, arg TurnClaimParams) (Turn, err
 		arg.ID,
 		arg.OldOwner,
 		arg.OldGeneration,
+		arg.Now,
 	)
 	var i Turn
 	err := row.Scan(

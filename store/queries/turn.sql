@@ -74,4 +74,6 @@ SELECT * FROM question WHERE session_id = @session_id AND turn_id = @turn_id ORD
 
 -- name: TurnClaim :one
 UPDATE turn SET owner = @owner, generation = @generation, attempt = attempt + CAST(@counted AS bigint)
-WHERE id = @id AND owner = @old_owner AND generation = @old_generation AND ended IS NULL RETURNING *;
+WHERE turn.id = @id AND turn.owner = @old_owner AND turn.generation = @old_generation AND turn.ended IS NULL
+  AND (turn.owner = @owner OR NOT EXISTS (SELECT 1 FROM server WHERE server.owner = turn.owner AND server.expires > @now))
+RETURNING *;

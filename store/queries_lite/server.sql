@@ -1,0 +1,2 @@
+-- name: DatabaseTime :one
+SELECT CAST(unixepoch('subsec') * 1000 AS bigint) AS now;
