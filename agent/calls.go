@@ -18,8 +18,8 @@ import (
 	"github.com/switchyard-dev/switchyard/tool"
 )
 
-// parallelReads is how many calls of the read class run at once.
-const parallelReads = 8
+// parallelCalls is how many calls that only read, or may run beside others, run at once.
+const parallelCalls = 8
 
 // calls runs the tool calls of one answer.
 type calls struct {
@@ -87,10 +87,10 @@ func (cs *calls) runAll(ctx context.Context, runs []*callRun) error {
 			once.Do(func() { first = err; cancel(err) })
 		}
 	}
-	slots := make(chan struct{}, parallelReads)
+	slots := make(chan struct{}, parallelCalls)
 	var rest []*callRun
 	for _, r := range runs {
-		if r.tool.Info().Class != tool.Read {
+		if info := r.tool.Info(); info.Class != tool.Read && !info.Concurrent {
 			rest = append(rest, r)
 			continue
 		}

@@ -163,10 +163,23 @@ func (e *Engine) start(run session.Run, l *lost) {
 	}()
 }
 
-// Interrupt stops what a session is doing. It returns once the wish is stored;
-// the turn then ends by itself within seconds. A turn whose run is gone is ended
-// here. On an idle session it does nothing.
+// Interrupt stops what a session and those below it are doing. It returns once
+// the wish is stored; the turns then end by themselves within seconds. A turn
+// whose run is gone is ended here. On an idle session it does nothing.
 func (e *Engine) Interrupt(ctx context.Context, ses id.Session) error {
+	below, err := e.sessions.OpenBelow(ctx, ses)
+	if err != nil {
+		return err
+	}
+	for _, at := range append([]id.Session{ses}, below...) {
+		if err := e.interrupt(ctx, at); err != nil && (at == ses || !fault.Is(err, fault.SessionNotFound)) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) interrupt(ctx context.Context, ses id.Session) error {
 	open, busy, err := e.sessions.Interrupt(ctx, ses)
 	if err != nil || !busy {
 		return err
@@ -223,19 +236,16 @@ func (e *Engine) Drop() {
 
 // Active gives the status of every session that is not idle.
 func (e *Engine) Active(ctx context.Context) (map[id.Session]session.Status, error) {
-	turns, err := e.sessions.OpenTurns(ctx)
+	out, err := e.sessions.Statuses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[id.Session]session.Status, len(turns))
-	for _, open := range turns {
-		status := open.Status()
-		if t := e.running(open.SessionID); t != nil {
+	for ses := range out {
+		if t := e.running(ses); t != nil {
 			if retry, ok := t.retrying(); ok {
-				status = retry
+				out[ses] = retry
 			}
 		}
-		out[open.SessionID] = status
 	}
 	return out, nil
 }

@@ -34,7 +34,7 @@ func (t *turn) toolCall(r *callRun) *tool.Call {
 	return &tool.Call{
 		ID: r.part.CallID, SessionID: t.run.SessionID, MessageID: r.part.MessageID, Mark: t.engine.mark.For(string(r.rowID)), Input: r.call.Input,
 		Env: t.place.Environment(), Directory: t.row.Directory, Limits: r.of.set.ToolOutput,
-		Progress: r.progress(), Todos: todos{t}, Asker: asker{r}, Outputs: t.place.Outputs(), Tracker: t.tracker(),
+		Progress: r.progress(), Todos: todos{t}, Asker: asker{r}, Delegate: delegate{r}, Outputs: t.place.Outputs(), Tracker: t.tracker(),
 		Edited: t.edited,
 	}
 }

@@ -36,6 +36,8 @@ type Workplace interface {
 type Settings struct {
 	Agents       []definition.Agent
 	DefaultAgent string
+	// Depth is how many levels of sessions may be below a root; 0 is DefaultDepth.
+	Depth int
 	// Rules are the permission rules of the configuration.
 	Rules []rule.Rule
 	// Instructions reads the texts of AGENTS.md and its like; only a step needs

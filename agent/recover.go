@@ -85,6 +85,14 @@ func (e *Engine) assess(ctx context.Context, t session.Turn) (*lost, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !asked {
+		// Sessions below come first: a task whose turn goes on is waited for.
+		below, err := e.sessions.OpenBelow(ctx, t.SessionID)
+		if err != nil {
+			return nil, err
+		}
+		asked = len(below) > 0
+	}
 	l.counted = !asked
 	l.resume = asked || t.Attempt <= maxResumes && (left.Steps == 0 || e.resume)
 	return l, nil

@@ -33,6 +33,7 @@ type turn struct {
 	row   session.Row
 	place Workplace
 	steps int64
+	level int // sessions above this one
 	files *seenFiles
 	lost  *lost // set until a turn that lost its run was taken up
 
@@ -144,6 +145,11 @@ func (t *turn) enter(ctx context.Context) error {
 		return err
 	}
 	t.row = row
+	above, err := t.engine.sessions.Ancestors(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	t.level = len(above)
 	t.place, err = t.engine.places.Acquire(ctx, row.Context())
 	return err
 }
@@ -274,6 +280,12 @@ func (t *turn) call(ctx context.Context, set *setting, items []chat.Item, instru
 	}
 	for _, spec := range t.engine.tools.Visible(set.rules) {
 		info := spec.Info()
+		if info.Name == taskName {
+			if t.level >= set.depth() {
+				continue
+			}
+			info.Description += definition.Offer(set.Agents)
+		}
 		c.Tools = append(c.Tools, llm.ToolSpec{Name: info.Name, Description: info.Description, Schema: info.Schema})
 	}
 	return c

@@ -24,9 +24,11 @@ import (
 // Config is the merged configuration. Zero values mean "not set", so that the
 // packages concerned choose the default. It is shared: treat it as read-only.
 type Config struct {
-	Model        string `json:"model" form:"model"`       // "provider/model"
-	SmallModel   string `json:"small_model" form:"model"` // for titles and the like
-	DefaultAgent string `json:"default_agent"`
+	Model string `json:"model" form:"model"` // "provider/model"
+	// SubagentDepth is how many levels of sessions tasks may make below a root.
+	SubagentDepth int    `json:"subagent_depth" min:"1"`
+	SmallModel    string `json:"small_model" form:"model"` // for titles and the like
+	DefaultAgent  string `json:"default_agent"`
 
 	// Agents by name, built-in ones to change and new ones.
 	Agents map[string]Agent `json:"agent"`
@@ -235,6 +237,6 @@ type Limits struct {
 func (Config) ignoredKeys() []string {
 	return []string{
 		"$schema", "logLevel", "references", "reference", "watcher", "share", "autoshare", "autoupdate",
-		"subagent_depth", "layout", "attachment", "enterprise", "experimental", "theme", "keybinds", "tui",
+		"layout", "attachment", "enterprise", "experimental", "theme", "keybinds", "tui",
 	}
 }

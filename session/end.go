@@ -68,12 +68,12 @@ func (s *Service) end(ctx context.Context, tx *store.Tx, run Run, in EndInput) e
 	if n == 0 {
 		return ErrLost
 	}
-	return s.publishEnd(tx, run, in.Outcome, in.Error)
+	return s.publishEnd(ctx, tx, run, in.Outcome, in.Error)
 }
 
 // publishEnd says that a turn is over: the error if there is one, the status,
 // and last the one session.idle.
-func (s *Service) publishEnd(tx *store.Tx, run Run, outcome Outcome, failure *chat.Error) error {
+func (s *Service) publishEnd(ctx context.Context, tx *store.Tx, run Run, outcome Outcome, failure *chat.Error) error {
 	if failure != nil && outcome == TurnFailed {
 		if err := Failed.Append(tx, run.Origin, ErrorPayload{SessionID: run.SessionID, Error: failure}); err != nil {
 			return err
@@ -83,9 +83,11 @@ func (s *Service) publishEnd(tx *store.Tx, run Run, outcome Outcome, failure *ch
 	if err := StatusChanged.Append(tx, run.Origin, idle); err != nil {
 		return err
 	}
-	return BecameIdle.Append(tx, run.Origin, Idle{
-		SessionID: run.SessionID, TurnID: run.TurnID, Outcome: outcome, Error: failure,
-	})
+	err := BecameIdle.Append(tx, run.Origin, Idle{SessionID: run.SessionID, TurnID: run.TurnID, Outcome: outcome, Error: failure})
+	if err != nil {
+		return err
+	}
+	return s.tellAbove(ctx, tx, run)
 }
 
 // startNext begins the turn of the first waiting prompt, unless an interrupt
@@ -125,7 +127,7 @@ func (s *Service) ForceEnd(ctx context.Context, turn Turn, outcome Outcome, fail
 				return err
 			}
 		}
-		return s.publishEnd(tx, run, outcome, failure)
+		return s.publishEnd(ctx, tx, run, outcome, failure)
 	})
 	if err != nil {
 		return fmt.Errorf("ending turn %s: %w", turn.ID, err)

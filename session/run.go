@@ -105,7 +105,10 @@ func (s *Service) SetState(ctx context.Context, tx *store.Tx, run Run, state Tur
 		return err
 	}
 	status := Turn{ID: run.TurnID, State: string(state)}.Status()
-	return StatusChanged.Append(tx, run.Origin, StatusPayload{SessionID: run.SessionID, Status: status})
+	if err := StatusChanged.Append(tx, run.Origin, StatusPayload{SessionID: run.SessionID, Status: status}); err != nil {
+		return err
+	}
+	return s.tellAbove(ctx, tx, run)
 }
 
 // StepInput opens a step of a turn (C2).

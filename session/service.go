@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
 	"github.com/switchyard-dev/switchyard/event"
+	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/rule"
 	"github.com/switchyard-dev/switchyard/store"
@@ -32,6 +33,9 @@ func (s *Service) Live() *Live { return s.live }
 
 // CreateInput is what a new session starts with.
 type CreateInput struct {
+	// ID is chosen by who must be able to create once; empty for a new one. When a
+	// session has it already, that one is the answer.
+	ID         id.Session
 	ProjectID  id.Project
 	Context    event.Context
 	Path       string
@@ -47,7 +51,12 @@ type CreateInput struct {
 // is a session_not_found fault.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Session, error) {
 	var out Row
-	err := s.store.Write(ctx, store.Durable, func(ctx context.Context, tx *store.Tx) error {
+	err := s.store.Write(ctx, store.Durable, func(ctx context.Context, tx *store.Tx) (err error) {
+		if in.ID != "" {
+			if out, err = read(ctx, tx.Reader, in.ID); !fault.Is(err, fault.SessionNotFound) {
+				return err
+			}
+		}
 		params, err := s.newRow(ctx, tx, in)
 		if err != nil {
 			return err
@@ -72,7 +81,10 @@ func (s *Service) newRow(ctx context.Context, tx *store.Tx, in CreateInput) (db.
 	if err != nil {
 		return db.SessionInsertParams{}, err
 	}
-	now, sid := clock.Now(), id.New[id.Session](s.ids)
+	now, sid := clock.Now(), in.ID
+	if sid == "" {
+		sid = id.New[id.Session](s.ids)
+	}
 	title, source := clean(in.Title), titleManual
 	if title == "" {
 		title, source = defaultTitle, titleDefault

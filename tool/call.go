@@ -35,10 +35,11 @@ type Call struct {
 	// a character. It must not block for long.
 	Progress func(delta string)
 
-	Todos   Todos
-	Asker   Asker
-	Outputs OutputStore
-	Tracker FileTracker
+	Todos    Todos
+	Asker    Asker
+	Delegate Delegate
+	Outputs  OutputStore
+	Tracker  FileTracker
 	// Edited is told of each file that was replaced, by absolute path.
 	Edited func(ctx context.Context, path string)
 }

@@ -31,7 +31,7 @@ func NewRegistry(tools ...Tool) *Registry {
 func Builtin() []Tool {
 	return []Tool{
 		newRead(), newWrite(), newEdit(), newList(), newGlob(), newGrep(), newBash(),
-		newTodoWrite(), newTodoRead(), newQuestion(),
+		newTodoWrite(), newTodoRead(), newQuestion(), newTask(),
 	}
 }
 

@@ -15,7 +15,7 @@ func TestBuiltinToolsDescribeThemselves(t *testing.T) {
 	t.Parallel()
 	classes := map[string]tool.Class{
 		"read": tool.Read, "write": tool.Write, "edit": tool.Write, "list": tool.Read, "glob": tool.Read, "grep": tool.Read,
-		"bash": tool.Effect, "todowrite": tool.Keyed, "todoread": tool.Read, "question": tool.Keyed,
+		"bash": tool.Effect, "todowrite": tool.Keyed, "todoread": tool.Read, "question": tool.Keyed, "task": tool.Keyed,
 	}
 	all := tool.Builtin()
 	if len(all) != len(classes) {
@@ -80,7 +80,7 @@ func TestVisibleHidesWhatIsDeniedAsAWhole(t *testing.T) {
 		t.Errorf("explore sees %q", got)
 	}
 	plan := rule.Sets{Configured: rules("allow * *"), Guard: rules("deny edit *")}
-	if got := names(plan); got != "read list glob grep bash todowrite todoread question" {
+	if got := names(plan); got != "read list glob grep bash todowrite todoread question task" {
 		t.Errorf("plan sees %q", got)
 	}
 	exception := rule.Sets{Guard: rules("deny edit *", "allow edit plans/*")}

@@ -41,6 +41,8 @@ type Info struct {
 	// Permission is the one that every call asks; where all of it is denied the
 	// tool is not offered.
 	Permission string
+	// Concurrent lets calls run side by side although they do not only read.
+	Concurrent bool
 }
 
 // Tool is something that a model may call. It is safe for concurrent use.

@@ -62,6 +62,7 @@ func baseRules() []rule.Rule {
 		allow("grep", "*"),
 		allow("todowrite", "*"),
 		allow("todoread", "*"),
+		allow("task", "*"),
 		deny("question", "*"),
 	}
 }
@@ -100,6 +101,28 @@ func Builtin() []Agent {
 		{Name: "title", Mode: "primary", Native: true, Hidden: true, Permission: nothing, guard: nothing},
 		{Name: "compaction", Mode: "primary", Native: true, Hidden: true, Permission: nothing, guard: nothing},
 	}
+}
+
+// Subagents gives the agents that may be given tasks, by name.
+func Subagents(agents []Agent) []Agent {
+	var out []Agent
+	for _, a := range agents {
+		if a.Mode != "primary" && !a.Hidden {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b Agent) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Offer tells the model which agents may be given tasks.
+func Offer(agents []Agent) string {
+	var b strings.Builder
+	b.WriteString("\nThe agents:\n")
+	for _, a := range Subagents(agents) {
+		b.WriteString("- " + a.Name + ": " + a.Description + "\n")
+	}
+	return b.String()
 }
 
 // List sorts agents as clients show them: the default one first, hidden ones

@@ -529,6 +529,17 @@ type TurnOpenParams struct {
 	SessionID string
 }
 
+type TurnOpenTreeParams struct {
+	RootID *string
+}
+
+type TurnOpenTreeRow struct {
+	ID        string
+	SessionID string
+	State     string
+	ParentID  string
+}
+
 type TurnOrphansParams struct {
 	Owner      string
 	Generation int64

@@ -98,6 +98,8 @@ type Querier interface {
 	TurnLast(ctx context.Context, arg TurnLastParams) (Turn, error)
 	TurnOpen(ctx context.Context, arg TurnOpenParams) (Turn, error)
 	TurnOpenAll(ctx context.Context) ([]Turn, error)
+	// Open turns with the sessions above theirs, of one tree or of all.
+	TurnOpenTree(ctx context.Context, arg TurnOpenTreeParams) ([]TurnOpenTreeRow, error)
 	// Open turns whose server is gone, and those of this one's earlier terms;
 	// sessions below others first.
 	TurnOrphans(ctx context.Context, arg TurnOrphansParams) ([]Turn, error)

@@ -110,6 +110,8 @@ type (
 	TurnInsertParams             = db.TurnInsertParams
 	TurnLastParams               = db.TurnLastParams
 	TurnOpenParams               = db.TurnOpenParams
+	TurnOpenTreeParams           = db.TurnOpenTreeParams
+	TurnOpenTreeRow              = db.TurnOpenTreeRow
 	TurnOrphansParams            = db.TurnOrphansParams
 	TurnSetStateParams           = db.TurnSetStateParams
 )

@@ -569,6 +569,39 @@ func (q *Queries) TurnOpenAll(ctx context.Context) ([]Turn, error) {
 	return items, nil
 }
 
+const turnOpenTree = `-- name: TurnOpenTree :many
+SELECT turn.id, turn.session_id, turn.state, CAST(COALESCE(session.parent_id, '') AS text) AS parent_id
+FROM turn JOIN session ON session.id = turn.session_id
+WHERE turn.ended IS NULL AND (CAST($1 AS text) IS NULL OR session.root_id = $1)
+ORDER BY session.ord
+`
+
+// Open turns with the sessions above theirs, of one tree or of all.
+func (q *Queries) TurnOpenTree(ctx context.Context, arg TurnOpenTreeParams) ([]TurnOpenTreeRow, error) {
+	rows, err := q.db.Query(ctx, turnOpenTree, arg.RootID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TurnOpenTreeRow{}
+	for rows.Next() {
+		var i TurnOpenTreeRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.SessionID,
+			&i.State,
+			&i.ParentID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const turnSetState = `-- name: TurnSetState :execrows
 UPDATE turn SET state = $1 WHERE id = $2 AND owner = $3 AND generation = $4 AND ended IS NULL
 `

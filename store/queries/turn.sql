@@ -77,3 +77,10 @@ UPDATE turn SET owner = @owner, generation = @generation, attempt = attempt + CA
 WHERE turn.id = @id AND turn.owner = @old_owner AND turn.generation = @old_generation AND turn.ended IS NULL
   AND (turn.owner = @owner OR NOT EXISTS (SELECT 1 FROM server WHERE server.owner = turn.owner AND server.expires > @now))
 RETURNING *;
+
+-- Open turns with the sessions above theirs, of one tree or of all.
+-- name: TurnOpenTree :many
+SELECT turn.id, turn.session_id, turn.state, CAST(COALESCE(session.parent_id, '') AS text) AS parent_id
+FROM turn JOIN session ON session.id = turn.session_id
+WHERE turn.ended IS NULL AND (CAST(sqlc.narg('root_id') AS text) IS NULL OR session.root_id = sqlc.narg('root_id'))
+ORDER BY session.ord;
