@@ -23,7 +23,9 @@ func task(script string) llmtest.Step {
 
 // root answers the next request of a session that is no child.
 func root(steps ...llmtest.Step) llmtest.Turn {
-	return llmtest.Turn{Steps: steps, Match: func(r llmtest.Request) bool { return len(r.UserTexts()) > 0 && strings.HasPrefix(r.UserTexts()[0], "root") }}
+	return llmtest.Turn{Steps: steps, Match: func(r llmtest.Request) bool {
+		return len(r.UserTexts()) > 0 && strings.HasPrefix(r.UserTexts()[0], "root")
+	}}
 }
 
 func children(s *apptest.Server, ses session.Session) []session.Session {
