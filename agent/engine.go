@@ -76,9 +76,11 @@ type Engine struct {
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup
 
-	mu      sync.Mutex // protects runs and closing
+	mu      sync.Mutex // protects what follows
 	runs    map[id.Session]*turn
 	closing bool
+	// entitling are the sessions whose titles are being made.
+	entitling map[id.Session]bool
 }
 
 // The causes that end a turn from outside.
@@ -102,6 +104,7 @@ func New(ctx context.Context, c Config) *Engine {
 		sessions: c.Sessions, permissions: c.Permissions, questions: c.Questions, tools: c.Tools, places: c.Workplaces, ids: c.IDs,
 		owner: c.Owner, lease: c.Lease, resume: c.Resume, mark: c.Mark, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
 		scan: c.Scan, attachments: c.Attachments, troubled: make(chan struct{}, 1), ctx: run, stop: stop, runs: map[id.Session]*turn{},
+		entitling: map[id.Session]bool{},
 	}
 	e.generation.Store(c.Generation)
 	e.wg.Go(func() { e.tend(run) })
@@ -111,10 +114,7 @@ func New(ctx context.Context, c Config) *Engine {
 // Prompt admits a prompt and, when the session is idle, starts its turn. It
 // returns as soon as the prompt is stored.
 func (e *Engine) Prompt(ctx context.Context, a session.Admission) (session.Admitted, error) {
-	e.mu.Lock()
-	closing := e.closing
-	e.mu.Unlock()
-	if closing {
+	if e.isClosing() {
 		return session.Admitted{}, fault.New(fault.Stopping, "the server is stopping")
 	}
 	if !e.mayRun() {

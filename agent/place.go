@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard-dev/switchyard/catalog"
 	"github.com/switchyard-dev/switchyard/chat"
+	"github.com/switchyard-dev/switchyard/config"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/llm"
@@ -45,6 +46,10 @@ type Settings struct {
 	Instructions func(context.Context) ([]string, error)
 	// DefaultModel is used where neither prompt, session nor agent names one.
 	DefaultModel chat.ModelRef
+	// SmallModel is for titles; zero for none.
+	SmallModel chat.ModelRef
+	// Compaction says when a long conversation is shortened.
+	Compaction config.Compaction
 	// ToolOutput bounds what a call may tell the model.
 	ToolOutput tool.Limits
 	Models     Models
@@ -57,10 +62,10 @@ type Models interface {
 	Model(ctx context.Context, ref chat.ModelRef) (llm.Model, error)
 	// Cost prices a usage in US dollars.
 	Cost(ref chat.ModelRef, usage chat.Usage) float64
-	// OutputLimit is the most tokens the model may answer with; 0 is unknown.
-	OutputLimit(ref chat.ModelRef) int64
 	// Intake says which files the model takes, and how large.
 	Intake(ref chat.ModelRef) catalog.Intake
+	// Limits counts the tokens that the model can take and give; 0 is unknown.
+	Limits(ref chat.ModelRef) catalog.Limit
 }
 
 // Agent finds an agent by name; "" is the default one.

@@ -68,6 +68,7 @@ func (r *callRun) prepare(ctx context.Context) (refused string, err error) {
 		}
 		return tool.Message(err), nil
 	}
+	r.plan.Asks = append(r.plan.Asks, r.loopAsks()...)
 	decisions := tool.Decide(r.of.set.rules, r.plan)
 	if denied, ok := decisions.Denied(); ok {
 		return fmt.Sprintf("The rule {permission: %q, pattern: %q, action: deny} does not allow this call.", denied.Permission, denied.Pattern), nil

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	iofs "io/fs"
 
@@ -52,6 +53,9 @@ func (t *turn) revive(ctx context.Context) error {
 		set, err := t.prepare(ctx)
 		if err != nil {
 			return err
+		}
+		if set == nil {
+			return fmt.Errorf("turn %s has an open answer, but owes none", t.run.TurnID)
 		}
 		if err := t.runCalls(ctx, s, set); err != nil {
 			return err

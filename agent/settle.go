@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/switchyard-dev/switchyard/chat"
@@ -108,6 +109,7 @@ func (t *turn) waitRetry(ctx context.Context, attempt int, wait time.Duration, c
 		Type: "retry", TurnID: t.run.TurnID, Attempt: attempt, Message: t.failure(cause).Data.Message, Next: clock.Now() + wait.Milliseconds(),
 	}
 	t.setRetry(&status)
+	defer t.setRetry(nil)
 	if err := t.publishStatus(ctx, status); err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func (t *turn) publishStatus(ctx context.Context, s session.Status) error {
 // does not try again.
 func tooLong(err error) error {
 	var model *llm.Error
-	if !errors.As(err, &model) || model.RetryAfter == 0 {
+	if !errors.As(err, &model) || model.RetryAfter == 0 || strings.Contains(model.Message, "asks to wait") {
 		return err
 	}
 	told := *model

@@ -55,6 +55,7 @@ type place struct {
 	env      env.Environment
 	settings agent.Settings
 	gone     bool
+	limits   catalog.Limit
 }
 
 func (p *place) Acquire(context.Context, event.Context) (agent.Workplace, error) {
@@ -71,8 +72,8 @@ func (p *place) Model(ctx context.Context, r chat.ModelRef) (llm.Model, error) {
 	return llm.Demo().Model(ctx, r.ModelID)
 }
 func (p *place) Cost(chat.ModelRef, chat.Usage) float64 { return 0 }
-func (p *place) OutputLimit(chat.ModelRef) int64        { return 0 }
 func (p *place) Intake(chat.ModelRef) catalog.Intake    { return catalog.Intake{} }
+func (p *place) Limits(chat.ModelRef) catalog.Limit     { return p.limits }
 
 func setup(t *testing.T, rules ...rule.Rule) *bundle {
 	t.Helper()

@@ -60,6 +60,10 @@ func (s *step) receive(ctx context.Context, model llm.Model, call llm.Call) erro
 	if s.finish == nil {
 		return &llm.Error{Kind: llm.KindTruncated, Message: "the answer ended without a finish", Retryable: true}
 	}
+	// Some models rightly say nothing after a tool's result, but they count it.
+	if u := s.finish.Usage; len(s.parts) == 0 && s.finish.Reason == llm.ReasonStop && u.Output+u.Reasoning == 0 {
+		return &llm.Error{Kind: llm.KindTruncated, Message: "the answer is empty", Retryable: true}
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard-dev/switchyard/agent/definition"
+	"github.com/switchyard-dev/switchyard/agent/transcript"
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
@@ -36,6 +37,10 @@ type turn struct {
 	level int // sessions above this one
 	files *seenFiles
 	lost  *lost // set until a turn that lost its run was taken up
+
+	set      *setting // of the last step
+	room     room
+	entitled bool
 
 	mu    sync.Mutex // protects retry
 	retry *session.Status
@@ -166,12 +171,17 @@ func (t *turn) loop(ctx context.Context) error {
 		return err
 	}
 	for {
-		_, interrupt, err := t.engine.sessions.Join(ctx, t.run)
+		at, err := t.engine.sessions.Join(ctx, t.run)
 		if err != nil {
 			return err
 		}
-		if interrupt {
+		if at.Interrupt {
 			return errCancelled
+		}
+		if at.Compact != nil {
+			if err := t.obey(ctx, at.Compact); err != nil {
+				return err
+			}
 		}
 		more, err := t.step(ctx)
 		if err != nil {
@@ -191,15 +201,20 @@ type setting struct {
 	call  llm.Call
 	rules rule.Sets
 	user  *chat.UserMessage
+	items []chat.Item
 	Settings
 }
 
-// step runs one model call and its tools; more tells that the model wants to see
-// the results.
-func (t *turn) step(ctx context.Context) (more bool, err error) {
+// attempt runs one model call and its tools; more tells that the model wants to
+// see the results.
+func (t *turn) attempt(ctx context.Context) (more bool, err error) {
 	set, err := t.prepare(ctx)
-	if err != nil {
+	if err != nil || set == nil {
 		return false, err
+	}
+	t.set = set
+	if t.full(set) {
+		return false, errFull
 	}
 	s, err := t.answer(ctx, set)
 	if s != nil {
@@ -211,6 +226,7 @@ func (t *turn) step(ctx context.Context) (more bool, err error) {
 		}
 		return false, err
 	}
+	t.entitle(set)
 	if len(s.calls) == 0 {
 		return false, nil
 	}
@@ -221,15 +237,15 @@ func (t *turn) step(ctx context.Context) (more bool, err error) {
 	return err == nil, err
 }
 
-// prepare reads the conversation and the configuration as they are now.
+// prepare reads the conversation and the configuration as they are now. It gives
+// nil when no answer is due.
 func (t *turn) prepare(ctx context.Context) (*setting, error) {
-	raw, err := t.engine.sessions.Context(ctx, t.run.SessionID)
+	items, err := t.engine.conversation(ctx, t.run.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	items, err := session.Items(raw)
-	if err != nil {
-		return nil, err
+	if !transcript.Due(items, t.run.TurnID) {
+		return nil, nil
 	}
 	user := lastUser(items)
 	if user == nil {
@@ -239,7 +255,7 @@ func (t *turn) prepare(ctx context.Context) (*setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &setting{Settings: settings, user: user}
+	set := &setting{Settings: settings, user: user, items: items}
 	var ok bool
 	if set.agent, ok = settings.Agent(user.Agent); !ok {
 		return nil, fault.New(fault.AgentUnknown, "there is no agent %q", user.Agent)
@@ -272,7 +288,7 @@ func lastUser(items []chat.Item) *chat.UserMessage {
 func (t *turn) call(ctx context.Context, set *setting, items []chat.Item, instructions []string) llm.Call {
 	c := llm.Call{
 		System: systemPrompt(set, t.place.Environment(), t.row.Directory, instructions), Messages: t.messages(ctx, set, items),
-		MaxOutputTokens: set.Models.OutputLimit(set.ref), Temperature: set.agent.Temperature,
+		MaxOutputTokens: set.Models.Limits(set.ref).Output, Temperature: set.agent.Temperature,
 		SessionKey: string(t.run.SessionID), Variant: set.ref.Variant,
 	}
 	if limit := set.agent.Steps; limit > 0 && t.steps >= int64(limit) {
@@ -302,7 +318,6 @@ func (t *turn) answer(ctx context.Context, set *setting) (*step, error) {
 			}
 		}
 		err = s.receive(ctx, set.model, set.call)
-		t.setRetry(nil)
 		if err == nil {
 			return s, t.store(ctx, s, set)
 		}

@@ -69,8 +69,12 @@ func (d *demoAnswer) play() *Error {
 	if d.ctx.Err() != nil {
 		return d.cancelled()
 	}
-	if d.isTitle() {
+	if d.asksFor(TitleMarker) {
 		d.say("Demo: " + cut(strings.Join(strings.Fields(d.prompt()), " "), 40))
+		return d.finish()
+	}
+	if d.asksFor(SummaryMarker) {
+		d.say("The demo model sums up what was before.")
 		return d.finish()
 	}
 	if result, ok := lastResult(d.call.Messages); ok {
@@ -238,19 +242,22 @@ func (d *demoAnswer) cancelled() *Error {
 	return &Error{Kind: KindCanceled, ProviderID: DemoProviderID, Message: "the request was cancelled", cause: context.Cause(d.ctx)}
 }
 
-// isTitle reports whether the call asks for a session's title.
-func (d *demoAnswer) isTitle() bool {
+// asksFor reports whether the call is of the kind that a marker tells.
+func (d *demoAnswer) asksFor(marker string) bool {
 	for _, s := range d.call.System {
-		if strings.Contains(s, TitleMarker) {
+		if strings.Contains(s, marker) {
 			return true
 		}
 	}
 	return false
 }
 
-// TitleMarker is in the system prompt of calls that ask for a session's title;
-// scripted models know those by it.
-const TitleMarker = "title generator"
+// The markers are in the system prompts of calls that ask for a session's title
+// and for a summary of its conversation; scripted models know those by them.
+const (
+	TitleMarker   = "title generator"
+	SummaryMarker = "conversation summarizer"
+)
 
 // script finds the script in the last user message.
 func (d *demoAnswer) script() (Script, bool) {

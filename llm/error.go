@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"errors"
 	"time"
 
 	"github.com/switchyard-dev/switchyard/chat"
@@ -71,4 +72,11 @@ func (e *Error) Chat() *chat.Error {
 		StatusCode:  e.StatusCode,
 		IsRetryable: e.Retryable,
 	}}
+}
+
+// IsOverflow tells whether a request was refused because the conversation
+// exceeds the model's context.
+func IsOverflow(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == KindOverflow
 }

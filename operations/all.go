@@ -20,6 +20,6 @@ func All() []op.Any {
 		ProviderList,
 		QuestionList, QuestionReply, QuestionReject,
 		SessionActive, SessionCreate, SessionList, SessionGet, SessionUpdate, SessionDelete, SessionChildren,
-		SessionPrompt, SessionWait, SessionInterrupt, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
+		SessionPrompt, SessionWait, SessionInterrupt, SessionCompact, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
 	}
 }

@@ -196,3 +196,23 @@ var SessionInterrupt = op.New(op.Spec{
 }, func(ctx context.Context, s *runtime.Session, _ Empty) (op.None, error) {
 	return op.None{}, s.Agent.Interrupt(ctx, s.ID)
 })
+
+// SessionCompactOutput tells what became of the wish to compact.
+type SessionCompactOutput struct {
+	TurnID id.Turn `json:"turnID,omitempty" doc:"The turn that does it; absent when there is nothing to compact."`
+	Queued bool    `json:"queued" doc:"A running turn will do it at its next step boundary."`
+}
+
+// SessionCompact puts a summary in the place of the older conversation.
+var SessionCompact = op.New(op.Spec{
+	Name: "session.compact", Method: "POST", Path: "/api/session/{sessionID}/compact", Summary: "Compact the session conversation.",
+	Doc: "Answers once the wish is stored. An idle session gets a turn of its own for it; what the model sees changes with " +
+		"session.compacted, not before. Repeating it while one waits is no error.",
+	Codes: []fault.Code{fault.DirectoryMissing, fault.QueueFull, fault.Stopping},
+}, func(ctx context.Context, s *runtime.Session, _ Empty) (SessionCompactOutput, error) {
+	if _, err := s.Parts(); err != nil {
+		return SessionCompactOutput{}, err
+	}
+	out, err := s.Agent.Compact(ctx, s.ID)
+	return SessionCompactOutput{TurnID: out.TurnID, Queued: out.Queued}, err
+})

@@ -84,7 +84,7 @@ func TestConfiguredProviderAndItsKey(t *testing.T) {
 	if _, err := i.Model(t.Context(), ref("local", "tiny")); err != nil {
 		t.Errorf("model: %v", err)
 	}
-	if got := i.OutputLimit(ref("local", "tiny")); got != 100 {
+	if got := i.Limits(ref("local", "tiny")).Output; got != 100 {
 		t.Errorf("output limit %d", got)
 	}
 	list := i.List()

@@ -170,10 +170,16 @@ func (i *Inventory) Cost(ref chat.ModelRef, usage chat.Usage) float64 {
 	return catalog.Cost(m, usage)
 }
 
-// OutputLimit is the most tokens the model may answer with; 0 is unknown.
-func (i *Inventory) OutputLimit(ref chat.ModelRef) int64 {
+// Limits counts the tokens that a model can take and give; 0 is unknown.
+func (i *Inventory) Limits(ref chat.ModelRef) catalog.Limit {
 	m, _ := i.catalog.Get(ref.ProviderID, ref.ModelID)
-	return m.Limit.Output
+	return m.Limit
+}
+
+// SmallModel is the model that the configuration names for titles; zero for none.
+func (i *Inventory) SmallModel() chat.ModelRef {
+	ref, _ := parse(i.config.SmallModel)
+	return ref
 }
 
 // Intake says which files the model takes, and how large; an unknown one takes

@@ -30,12 +30,13 @@ func (s *Service) End(ctx context.Context, run Run, in EndInput) (again bool, ne
 	err = s.Own(ctx, store.Durable, run, func(ctx context.Context, tx *store.Tx) error {
 		again, next = false, nil
 		// The session's row is the lock that admissions take too.
-		if _, err := tx.SessionTouch(ctx, db.SessionTouchParams{ID: string(run.SessionID), Updated: clock.Now()}); err != nil {
+		row, err := tx.SessionTouch(ctx, db.SessionTouchParams{ID: string(run.SessionID), Updated: clock.Now()})
+		if err != nil {
 			return err
 		}
 		if in.Outcome == Completed {
-			joined, interrupt, err := s.join1(ctx, tx, run)
-			if err != nil || joined > 0 || interrupt {
+			at, err := s.join1(ctx, tx, run)
+			if err != nil || at.Joined > 0 || at.Compact != nil || at.Interrupt {
 				again = true
 				return err
 			}
@@ -44,6 +45,9 @@ func (s *Service) End(ctx context.Context, run Run, in EndInput) (again bool, ne
 			if err := in.Settle(ctx, tx); err != nil {
 				return err
 			}
+		}
+		if err := clearCompacting(ctx, tx, run.Origin, row); err != nil {
+			return err
 		}
 		if err := s.end(ctx, tx, run, in); err != nil {
 			return err
@@ -126,6 +130,9 @@ func (s *Service) ForceEnd(ctx context.Context, turn Turn, outcome Outcome, fail
 			if err := settle(run, "aborted", failure)(ctx, tx); err != nil {
 				return err
 			}
+		}
+		if err := clearCompacting(ctx, tx, ses.Origin(), ses.row); err != nil {
+			return err
 		}
 		return s.publishEnd(ctx, tx, run, outcome, failure)
 	})

@@ -80,8 +80,16 @@ type InboxItem struct {
 	MessageID id.Message      `json:"messageID"`
 	SessionID id.Session      `json:"sessionID"`
 	Delivery  Delivery        `json:"delivery" enum:"immediate,deferred"`
+	Kind      string          `json:"kind,omitempty" enum:"compact" doc:"compact for a wish to compact the conversation; absent for a prompt."`
 	Prompt    json.RawMessage `json:"prompt"`
 	Time      InboxTime       `json:"time"`
+}
+
+// CompactedPayload is the payload of session.compacted: the model now sees the
+// summary, the messages that stayed, and what comes after.
+type CompactedPayload struct {
+	SessionID id.Session `json:"sessionID"`
+	MessageID id.Message `json:"messageID" doc:"The message with the summary."`
 }
 
 // InboxTime holds milliseconds since the epoch.
@@ -107,6 +115,7 @@ var (
 	MessageUpdated = event.Define[MessagePayload]("message.updated")
 	PartUpdated    = event.Define[PartPayload]("message.part.updated")
 	PartChanged    = event.Define[PartDelta]("message.part.delta", event.Ephemeral, event.Merge(deltaKey, joinDeltas))
+	Compacted      = event.Define[CompactedPayload]("session.compacted", event.Invalidates("session.context"))
 	TodoUpdated    = event.Define[TodoPayload]("todo.updated")
 	InboxAdded     = event.Define[InboxItem]("session.inbox.added")
 	InboxGone      = event.Define[InboxRemoved]("session.inbox.removed")

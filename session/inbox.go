@@ -189,7 +189,7 @@ func (s *Service) admit(ctx context.Context, tx *store.Tx, a Admission, ord int6
 		Prompt: mustJSON(stored{Prompt: a.Prompt, Synthetic: a.Prompt.Synthetic, Agent: a.Agent, Model: a.Model}),
 	}
 	p := db.InboxInsertParams{
-		SessionID: row.SessionID, Ord: ord, MessageID: row.MessageID, Kind: "prompt", Delivery: row.Delivery, State: "queued",
+		SessionID: row.SessionID, Ord: ord, MessageID: row.MessageID, Kind: kindPrompt, Delivery: row.Delivery, State: "queued",
 		BodyHash: hash, Prompt: row.Prompt, Created: now,
 	}
 	if a.Key != "" {
@@ -259,6 +259,9 @@ func (s *Service) startTurn(ctx context.Context, tx *store.Tx, ses Row, row db.I
 	status := Status{Type: "busy", TurnID: run.TurnID}
 	if err := StatusChanged.Append(tx, run.Origin, StatusPayload{SessionID: ses.ID, Status: status}); err != nil {
 		return run, err
+	}
+	if row.Kind == kindCompact {
+		return run, nil // its messages come with the summary
 	}
 	return run, s.deliver(ctx, tx, run, ses, row)
 }
@@ -347,40 +350,59 @@ func (s *Service) promptParts(head chat.MessageHead, p Prompt) []chat.Part {
 	return parts
 }
 
+// Boundary is what a turn finds at a step boundary.
+type Boundary struct {
+	// Joined is how many prompts became messages of the turn.
+	Joined int
+	// Interrupt tells that the turn was asked to stop.
+	Interrupt bool
+	// Compact is a wish to compact the conversation, nil for none.
+	Compact *CompactWish
+}
+
 // Join delivers the waiting immediate prompts to the running turn, at a step
-// boundary. It tells how many there were and whether the turn was asked to stop.
-func (s *Service) Join(ctx context.Context, run Run) (joined int, interrupt bool, err error) {
-	err = s.Own(ctx, store.Durable, run, func(ctx context.Context, tx *store.Tx) (err error) {
-		joined, interrupt, err = s.join1(ctx, tx, run)
+// boundary, and tells what else is wanted of it.
+func (s *Service) Join(ctx context.Context, run Run) (Boundary, error) {
+	var out Boundary
+	err := s.Own(ctx, store.Durable, run, func(ctx context.Context, tx *store.Tx) (err error) {
+		out, err = s.join1(ctx, tx, run)
 		return err
 	})
 	if err != nil {
-		return 0, false, fmt.Errorf("joining prompts: %w", err)
+		return Boundary{}, fmt.Errorf("joining prompts: %w", err)
 	}
-	return joined, interrupt, nil
+	return out, nil
 }
 
-func (s *Service) join1(ctx context.Context, tx *store.Tx, run Run) (joined int, interrupt bool, err error) {
+func (s *Service) join1(ctx context.Context, tx *store.Tx, run Run) (Boundary, error) {
+	var out Boundary
 	turn, err := tx.TurnGet(ctx, db.TurnGetParams{ID: string(run.TurnID)})
 	if err != nil || turn.Interrupt != 0 {
-		return 0, turn.Interrupt != 0, err
+		return Boundary{Interrupt: turn.Interrupt != 0}, err
 	}
 	rows, err := tx.InboxQueued(ctx, db.InboxQueuedParams{SessionID: string(run.SessionID)})
 	if err != nil {
-		return 0, false, err
+		return out, err
 	}
 	for _, row := range rows {
+		if row.Kind == kindCompact {
+			out.Compact = &CompactWish{MessageID: id.Message(row.MessageID), ord: row.Ord}
+			continue
+		}
 		if Delivery(row.Delivery) != Immediate {
 			continue
 		}
 		ses, err := read(ctx, tx.Reader, run.SessionID)
 		if err != nil {
-			return 0, false, err
+			return out, err
+		}
+		if ses.row.InboxParked != 0 {
+			continue // the turn only compacts: prompts wait for the next prompt
 		}
 		if err := s.deliver(ctx, tx, run, ses, row); err != nil {
-			return 0, false, err
+			return out, err
 		}
-		joined++
+		out.Joined++
 	}
-	return joined, false, nil
+	return out, nil
 }

@@ -260,34 +260,6 @@ func (s *Service) MessageGet(ctx context.Context, ses id.Session, msg id.Message
 	})
 }
 
-// Context gives the messages that the model sees, oldest first, as their stored
-// JSON: those since the last compaction.
-func (s *Service) Context(ctx context.Context, ses id.Session) ([]json.RawMessage, error) {
-	return store.Get(ctx, s.store, func(ctx context.Context, r store.Reader) ([]json.RawMessage, error) {
-		row, err := read(ctx, r, ses)
-		if err != nil {
-			return nil, err
-		}
-		out := []json.RawMessage{}
-		for seq := row.ContextSeq() - 1; ; {
-			rows, err := pageRows(ctx, r, ses, seq, true, chunk)
-			if err != nil {
-				return nil, fmt.Errorf("reading the context of %s: %w", ses, err)
-			}
-			items, err := s.join(ctx, r, ses, rows)
-			if err != nil {
-				return nil, fmt.Errorf("reading the context of %s: %w", ses, err)
-			}
-			for _, item := range items {
-				out, seq = append(out, item.json), item.seq
-			}
-			if len(rows) < chunk {
-				return out, nil
-			}
-		}
-	})
-}
-
 // Items decodes messages that Context or MessageList gave.
 func Items(raw []json.RawMessage) ([]chat.Item, error) {
 	out := make([]chat.Item, 0, len(raw))

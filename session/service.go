@@ -233,7 +233,11 @@ func apply(p *db.SessionUpdateParams, c Change) {
 }
 
 // SetGeneratedTitle sets a title that the server made, unless a person chose one.
+// That is decided twice: here, to leave such a session alone, and in the write.
 func (s *Service) SetGeneratedTitle(ctx context.Context, ses id.Session, title string) error {
+	if row, err := s.Get(ctx, ses); err != nil || !row.WantsTitle() {
+		return err
+	}
 	_, err := s.Update(ctx, ses, Change{Title: &title, generated: titleGenerated})
 	return err
 }

@@ -130,7 +130,7 @@ func TestInterruptParksWhatWaits(t *testing.T) {
 		if turn, open, err := b.svc.Interrupt(b.t.Context(), ses.ID); err != nil || !open || turn.ID != run.TurnID || !turn.Interrupt {
 			b.t.Fatalf("%+v %v %v", turn, open, err)
 		}
-		if _, interrupt, err := b.svc.Join(b.t.Context(), run); err != nil || !interrupt {
+		if at, err := b.svc.Join(b.t.Context(), run); err != nil || !at.Interrupt {
 			b.t.Fatalf("the owner is not told: %v", err)
 		}
 		again, next, err := b.svc.End(b.t.Context(), run, session.EndInput{Outcome: session.Cancelled})
@@ -144,8 +144,8 @@ func TestInterruptParksWhatWaits(t *testing.T) {
 		if !third.Delivered {
 			b.t.Fatalf("%+v", third)
 		}
-		if joined, _, err := b.svc.Join(b.t.Context(), *third.Started); err != nil || joined != 1 {
-			b.t.Fatalf("the parked prompt did not join: %d %v", joined, err)
+		if at, err := b.svc.Join(b.t.Context(), *third.Started); err != nil || at.Joined != 1 {
+			b.t.Fatalf("the parked prompt did not join: %+v %v", at, err)
 		}
 	})
 }

@@ -75,7 +75,7 @@ func Builtin() []Agent {
 	nothing := []rule.Rule{deny("*", "*")}
 	explore := []rule.Rule{
 		deny("*", "*"), allow("grep", "*"), allow("glob", "*"), allow("list", "*"), allow("read", "*"),
-		ask("read", "*.env"), ask("read", "*.env.*"), ask("external_directory", "*"),
+		ask("read", "*.env"), ask("read", "*.env.*"), ask("external_directory", "*"), ask("doom_loop", "*"),
 	}
 	planGuard := []rule.Rule{
 		deny("edit", "*"), allow("edit", ".switchyard/plans/*.md"), allow("edit", ".opencode/plans/*.md"),

@@ -23,7 +23,7 @@ type view struct{ files map[*chat.FilePart]llm.Part }
 
 func (v view) messages(items []chat.Item) []llm.Message {
 	var out []llm.Message
-	for _, item := range items {
+	for i, item := range items {
 		switch info := item.Info.(type) {
 		case *chat.UserMessage:
 			out = append(out, llm.Message{Role: llm.RoleUser, Parts: v.user(item.Parts)})
@@ -35,9 +35,27 @@ func (v view) messages(items []chat.Item) []llm.Message {
 			if len(results) > 0 {
 				out = append(out, llm.Message{Role: llm.RoleTool, Parts: results})
 			}
+			if info.Summary && !asksNext(items[i+1:]) {
+				out = append(out, llm.UserText(continueText))
+			}
 		}
 	}
 	return out
+}
+
+// What stands for a compaction. A conversation cannot end with the model's own
+// words, so where no prompt follows its summary it is told to go on.
+const (
+	summaryText  = "Sum up the conversation so far."
+	continueText = "Go on with the work where you left it, as the summary says."
+)
+
+func asksNext(rest []chat.Item) bool {
+	if len(rest) == 0 {
+		return false
+	}
+	_, ok := rest[0].Info.(*chat.UserMessage)
+	return ok
 }
 
 func (v view) user(parts []chat.Part) []llm.Part {
@@ -50,6 +68,8 @@ func (v view) user(parts []chat.Part) []llm.Part {
 			}
 		case *chat.FilePart:
 			out = append(out, v.file(p))
+		case *chat.CompactionPart:
+			out = append(out, llm.Text{Text: summaryText})
 		case *chat.AgentPart:
 			out = append(out, llm.Text{Text: "The user mentions the agent " + p.Name + "."})
 		}
@@ -120,14 +140,9 @@ func (v view) assistant(info *chat.AssistantMessage, parts []chat.Part) (said, r
 
 func (v view) result(p *chat.ToolPart) llm.ToolResult {
 	r := llm.ToolResult{CallID: p.CallID}
-	switch s := p.State.(type) {
-	case *chat.ToolCompleted:
-		r.Output = s.Output
-		if s.Time.Compacted != 0 {
-			r.Output = "(the output was removed to save room)"
-			return r
-		}
-		for _, f := range s.Attachments {
+	r.Output, r.IsError = outputOf(p)
+	if done, ok := p.State.(*chat.ToolCompleted); ok && done.Time.Compacted == 0 {
+		for _, f := range done.Attachments {
 			switch part := v.file(f).(type) {
 			case llm.File:
 				r.Files = append(r.Files, part)
@@ -135,10 +150,20 @@ func (v view) result(p *chat.ToolPart) llm.ToolResult {
 				r.Output += "\n" + part.Text
 			}
 		}
-	case *chat.ToolError:
-		r.Output, r.IsError = s.Error, true
-	default:
-		r.Output, r.IsError = "The call was not run.", true
 	}
 	return r
+}
+
+// outputOf gives what the model is told of a call's result.
+func outputOf(p *chat.ToolPart) (output string, failed bool) {
+	switch s := p.State.(type) {
+	case *chat.ToolCompleted:
+		if s.Time.Compacted != 0 {
+			return "(the output was removed to save room)", false
+		}
+		return s.Output, false
+	case *chat.ToolError:
+		return s.Error, true
+	}
+	return "The call was not run.", true
 }

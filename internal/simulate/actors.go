@@ -223,8 +223,8 @@ func (p *place) Model(context.Context, chat.ModelRef) (llm.Model, error) { retur
 // Cost is part of agent.Models.
 func (p *place) Cost(chat.ModelRef, chat.Usage) float64 { return 0 }
 
-// OutputLimit is part of agent.Models.
-func (p *place) OutputLimit(chat.ModelRef) int64 { return 0 }
+// Limits is part of agent.Models.
+func (p *place) Limits(chat.ModelRef) catalog.Limit { return catalog.Limit{} }
 
 // retryPolicy never makes a history wait long.
 func retryPolicy() llm.RetryPolicy {

@@ -38,6 +38,8 @@ type Request struct {
 	Session string
 	// Title is whether a session's title is asked for.
 	Title bool
+	// Summary is whether a summary of the conversation is asked for.
+	Summary bool
 	// Messages is the conversation without system prompts.
 	Messages []Message
 	// Tools are the names of the tools on offer.
@@ -169,6 +171,7 @@ func (r *Request) parse() bool {
 	}
 	r.System = strings.TrimSpace(strings.Join(system, "\n"))
 	r.Title = strings.Contains(r.System, llm.TitleMarker)
+	r.Summary = strings.Contains(r.System, llm.SummaryMarker)
 	return true
 }
 

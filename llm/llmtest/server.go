@@ -7,7 +7,8 @@
 // text, which is read as an llm.Script; a request that ends with a tool's result
 // is answered with llm.DoneText, any other text with "ok". Requests for a
 // session's title (their system prompt holds llm.TitleMarker) get "Scripted
-// title" and leave the queue alone.
+// title" and requests for a summary of a conversation (llm.SummaryMarker)
+// "Scripted summary"; both leave the queue alone but for answers made for them.
 package llmtest
 
 import (
@@ -26,8 +27,12 @@ import (
 	"github.com/switchyard-dev/switchyard/llm"
 )
 
-// TitleText is the answer to requests for a title.
-const TitleText = "Scripted title"
+// TitleText is the answer to requests for a title, SummaryText to those for a
+// summary.
+const (
+	TitleText   = "Scripted title"
+	SummaryText = "Scripted summary"
+)
 
 // Server is the scripted provider. It is safe for concurrent use.
 type Server struct {
@@ -37,6 +42,7 @@ type Server struct {
 	mu       sync.Mutex // protects what follows
 	queue    []Turn
 	requests []Request
+	titles   []Request
 	changed  chan struct{} // closed and renewed when a request comes or hangs
 	release  chan struct{} // closed and renewed by Release
 	hanging  int
@@ -112,7 +118,15 @@ func (s *Server) Release() {
 	s.release = make(chan struct{})
 }
 
-// Requests gives all requests so far, in the order of their arrival.
+// Titles gives the requests for titles so far.
+func (s *Server) Titles() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.titles)
+}
+
+// Requests gives all requests so far but those for titles, which come at any
+// time, in the order of their arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +155,13 @@ func (s *Server) MaxConcurrent(session string) int {
 	return s.most[session]
 }
 
-// WaitRequests waits until n requests have come or ctx ends.
+// WaitTitles waits until n titles were asked for or ctx ends.
+func (s *Server) WaitTitles(ctx context.Context, n int) error {
+	return s.wait(ctx, func() bool { return len(s.titles) >= n })
+}
+
+// WaitRequests waits until n requests have come, titles not counted, or ctx
+// ends.
 func (s *Server) WaitRequests(ctx context.Context, n int) error {
 	return s.wait(ctx, func() bool { return len(s.requests) >= n })
 }
@@ -217,8 +237,10 @@ func dialectOf(r *http.Request) (Dialect, bool) {
 func (s *Server) admit(r Request) Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, r)
-	if !r.Title {
+	if r.Title {
+		s.titles = append(s.titles, r)
+	} else {
+		s.requests = append(s.requests, r)
 		s.active[r.Session]++
 		s.most[r.Session] = max(s.most[r.Session], s.active[r.Session])
 	}
@@ -255,13 +277,16 @@ func (s *Server) leave(r Request) {
 // choose gives the answer to a request; s.mu is held.
 func (s *Server) choose(r Request) Turn {
 	for i, t := range s.queue {
-		if t.Title == r.Title && (t.Match == nil || t.Match(r)) {
+		if t.Title == r.Title && t.Summary == r.Summary && (t.Match == nil || t.Match(r)) {
 			s.queue = slices.Delete(s.queue, i, i+1)
 			return t
 		}
 	}
 	if r.Title {
 		return Say(TitleText)
+	}
+	if r.Summary {
+		return Say(SummaryText)
 	}
 	if result, ok := r.LastResult(); ok {
 		return Say(llm.DoneText(result))

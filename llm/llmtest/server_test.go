@@ -115,7 +115,7 @@ func TestQueueTitlesAndMatches(t *testing.T) {
 			t.Errorf("got %q, want %q", got, step.want)
 		}
 	}
-	if srv.Pending() != 0 || !srv.Requests()[1].Title {
+	if srv.Pending() != 0 || len(srv.Requests()) != 3 || !srv.Titles()[0].Title {
 		t.Errorf("%d pending", srv.Pending())
 	}
 }

@@ -40,6 +40,8 @@ type Turn struct {
 	// Title restricts the turn to requests for a session's title; others never
 	// get those, and these no others.
 	Title bool
+	// Summary does the same for requests for a summary of a conversation.
+	Summary bool
 	// Match restricts the turn to requests for which it is true.
 	Match func(Request) bool
 }
@@ -102,6 +104,12 @@ func Hang() Step { return Step{kind: stepHang} }
 // Fail tells a failure inside the stream and ends it.
 func Fail(errorType, message string) Step {
 	return Step{kind: stepFail, name: errorType, text: message}
+}
+
+// Overflow is a Turn that fails because the conversation is too long, as OpenAI
+// words it.
+func Overflow() Turn {
+	return Turn{Status: http.StatusBadRequest, ErrorCode: "context_length_exceeded", Message: "This model's maximum context length is exceeded."}
 }
 
 // Say is a Turn of text.

@@ -404,6 +404,17 @@ type SessionParkParams struct {
 	ID          string
 }
 
+type SessionSetCompactingParams struct {
+	Compacting *int64
+	ID         string
+}
+
+type SessionSetContextParams struct {
+	ContextSeq int64
+	Updated    int64
+	ID         string
+}
+
 type SessionTouchParams struct {
 	Updated int64
 	ID      string

@@ -78,6 +78,9 @@ type Querier interface {
 	SessionNextInbox(ctx context.Context, arg SessionNextInboxParams) (int64, error)
 	SessionNextMessage(ctx context.Context, arg SessionNextMessageParams) (int64, error)
 	SessionPark(ctx context.Context, arg SessionParkParams) (int64, error)
+	SessionSetCompacting(ctx context.Context, arg SessionSetCompactingParams) (Session, error)
+	// The model sees the conversation from here on.
+	SessionSetContext(ctx context.Context, arg SessionSetContextParams) (Session, error)
 	SessionTouch(ctx context.Context, arg SessionTouchParams) (Session, error)
 	SessionUpdate(ctx context.Context, arg SessionUpdateParams) (Session, error)
 	StepInsert(ctx context.Context, arg StepInsertParams) error

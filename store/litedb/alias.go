@@ -88,6 +88,8 @@ type (
 	SessionNextInboxParams       = db.SessionNextInboxParams
 	SessionNextMessageParams     = db.SessionNextMessageParams
 	SessionParkParams            = db.SessionParkParams
+	SessionSetCompactingParams   = db.SessionSetCompactingParams
+	SessionSetContextParams      = db.SessionSetContextParams
 	SessionTouchParams           = db.SessionTouchParams
 	SessionUpdateParams          = db.SessionUpdateParams
 	Step                         = db.Step

@@ -256,6 +256,85 @@ func (q *Queries) SessionPark(ctx context.Context, arg SessionParkParams) (int64
 	return result.RowsAffected()
 }
 
+const sessionSetCompacting = `-- name: SessionSetCompacting :one
+UPDATE session SET compacting = ?1 WHERE id = ?2 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+`
+
+func (q *Queries) SessionSetCompacting(ctx context.Context, arg SessionSetCompactingParams) (Session, error) {
+	row := q.db.QueryRowContext(ctx, sessionSetCompacting, arg.Compacting, arg.ID)
+	var i Session
+	err := row.Scan(
+		&i.ID,
+		&i.Ord,
+		&i.ProjectID,
+		&i.WorkspaceID,
+		&i.Directory,
+		&i.Path,
+		&i.ParentID,
+		&i.RootID,
+		&i.Title,
+		&i.TitleFold,
+		&i.TitleSource,
+		&i.Agent,
+		&i.Model,
+		&i.Permission,
+		&i.Metadata,
+		&i.Cost,
+		&i.Tokens,
+		&i.MessageCount,
+		&i.MessageSeq,
+		&i.ContextSeq,
+		&i.InboxOrd,
+		&i.InboxParked,
+		&i.Generation,
+		&i.Created,
+		&i.Updated,
+		&i.Archived,
+		&i.Compacting,
+	)
+	return i, err
+}
+
+const sessionSetContext = `-- name: SessionSetContext :one
+UPDATE session SET context_seq = ?1, compacting = NULL, updated = ?2 WHERE id = ?3 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+`
+
+// The model sees the conversation from here on.
+func (q *Queries) SessionSetContext(ctx context.Context, arg SessionSetContextParams) (Session, error) {
+	row := q.db.QueryRowContext(ctx, sessionSetContext, arg.ContextSeq, arg.Updated, arg.ID)
+	var i Session
+	err := row.Scan(
+		&i.ID,
+		&i.Ord,
+		&i.ProjectID,
+		&i.WorkspaceID,
+		&i.Directory,
+		&i.Path,
+		&i.ParentID,
+		&i.RootID,
+		&i.Title,
+		&i.TitleFold,
+		&i.TitleSource,
+		&i.Agent,
+		&i.Model,
+		&i.Permission,
+		&i.Metadata,
+		&i.Cost,
+		&i.Tokens,
+		&i.MessageCount,
+		&i.MessageSeq,
+		&i.ContextSeq,
+		&i.InboxOrd,
+		&i.InboxParked,
+		&i.Generation,
+		&i.Created,
+		&i.Updated,
+		&i.Archived,
+		&i.Compacting,
+	)
+	return i, err
+}
+
 const sessionTouch = `-- name: SessionTouch :one
 UPDATE session SET updated = ?1 WHERE id = ?2 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
 `

@@ -34,3 +34,10 @@ UPDATE session SET message_seq = message_seq + 1, message_count = message_count 
 
 -- name: SessionNextInbox :one
 UPDATE session SET inbox_ord = inbox_ord + 1 WHERE id = @id RETURNING inbox_ord;
+
+-- name: SessionSetCompacting :one
+UPDATE session SET compacting = sqlc.narg('compacting') WHERE id = @id RETURNING *;
+
+-- The model sees the conversation from here on.
+-- name: SessionSetContext :one
+UPDATE session SET context_seq = @context_seq, compacting = NULL, updated = @updated WHERE id = @id RETURNING *;
