@@ -23,6 +23,9 @@ const (
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
+// ErrNoProgram is what Start's error is when the program is not on this machine.
+var ErrNoProgram = exec.ErrNotFound
+
 // fixedVars stand in every child's environment.
 var fixedVars = map[string]string{
 	"GIT_TERMINAL_PROMPT": "0", // git would wait for a password that nobody can type
@@ -124,6 +127,7 @@ func (e *LocalEnv) Start(ctx context.Context, c Command) (Process, error) {
 	cmd.Dir = dir
 	cmd.Env = append(e.ChildEnv(c.Env, c.Call), "PWD="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdin, cmd.Stderr = c.Stdin, c.Errors
 	return startProcess(ctx, cmd, c.Output)
 }
 

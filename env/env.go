@@ -102,9 +102,12 @@ type Command struct {
 	// Dir is relative to the root or absolute inside it; "" is the root.
 	Dir string
 	Env map[string]string
-	// Output receives stdout and stderr, merged in the order of writing. Stdin
-	// is closed.
+	// Output receives stdout and stderr, merged in the order of writing, or
+	// stdout alone where Errors takes stderr.
 	Output io.Writer
+	Errors io.Writer
+	// Stdin is what the command reads; nil is an empty file.
+	Stdin io.Reader
 	// Call marks the child and what it starts (SWITCHYARD_CALL).
 	Call string
 }

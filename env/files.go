@@ -202,6 +202,11 @@ func (f *localFiles) Lstat(p string) (iofs.FileInfo, error) {
 	return act(f, p, false, (*os.Root).Lstat)
 }
 
+// Readlink gives what a link says, as it is written.
+func (f *localFiles) Readlink(p string) (string, error) {
+	return act(f, p, false, (*os.Root).Readlink)
+}
+
 // ReadDir lists one directory.
 func (f *localFiles) ReadDir(p string, n int) ([]iofs.DirEntry, error) {
 	return act(f, p, true, func(root *os.Root, name string) ([]iofs.DirEntry, error) {

@@ -5,6 +5,7 @@ import (
 	iofs "io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 
@@ -134,4 +135,10 @@ func withField(err error, key string, value any) error {
 		return e.With(key, value)
 	}
 	return err
+}
+
+// Has tells whether a program can be found for Start.
+func (e *LocalEnv) Has(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
 }

@@ -48,7 +48,8 @@ type process struct {
 	gone atomic.Bool // the group was seen empty: its number may be another's now
 }
 
-// startProcess starts cmd with its output going to out, nil for nowhere.
+// startProcess starts cmd with its output going to out, nil for nowhere. Its
+// errors go there too unless cmd.Stderr is set.
 func startProcess(ctx context.Context, cmd *exec.Cmd, out io.Writer) (*process, error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -56,7 +57,13 @@ func startProcess(ctx context.Context, cmd *exec.Cmd, out io.Writer) (*process, 
 	}
 	// One descriptor for both: the kernel keeps the order of writing, and
 	// os/exec starts no copying of its own.
-	cmd.Stdout, cmd.Stderr = theirs, theirs
+	cmd.Stdout = theirs
+	if cmd.Stderr == nil {
+		cmd.Stderr = theirs
+	}
+	// What os/exec copies by itself (Stdin, Errors) must not wait for a child in
+	// the background either.
+	cmd.WaitDelay = outputMax
 	p := &process{
 		cmd: cmd, started: time.Now(), pipe: ours,
 		copied: make(chan struct{}), done: make(chan struct{}),
@@ -191,7 +198,7 @@ func exitOf(state *os.ProcessState, err error) Exit {
 		exit.Signal = unix.SignalName(status.Signal())
 	}
 	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) {
+	if err != nil && !errors.As(err, &ended) && !errors.Is(err, exec.ErrWaitDelay) {
 		exit.Err = fmt.Errorf("waiting for a command: %w", err)
 	}
 	return exit

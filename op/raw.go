@@ -32,6 +32,9 @@ func (raw Raw) write(a *answer) error {
 	if raw.Name != "" || raw.Inline {
 		h.Set("Content-Disposition", raw.disposition())
 	}
+	if raw.Write != nil {
+		return raw.stream(a)
+	}
 	if raw.ETag != "" {
 		h.Set("ETag", strconv.Quote(raw.ETag))
 	}
@@ -58,6 +61,20 @@ func (raw Raw) disposition() string {
 		return full
 	}
 	return how
+}
+
+// stream sends content of a size that nobody knows yet.
+func (raw Raw) stream(a *answer) error {
+	a.w.Header().Set("Cache-Control", "no-store")
+	if a.r.Method != http.MethodHead {
+		if err := raw.Write(a.ctx, a.w); err != nil {
+			return err
+		}
+	}
+	if a.w.Status() == 0 {
+		a.w.WriteHeader(http.StatusOK)
+	}
+	return nil
 }
 
 // rangeWriter turns the plain-text failures of http.ServeContent into problems.

@@ -62,6 +62,10 @@ type Raw struct {
 	// Bytes are the content, or else Content; it is closed when it can be.
 	Bytes   []byte
 	Content io.ReadSeeker
+	// Write, where it is set, writes the content as it comes: it has no size, no
+	// ranges and no tag. An error before the first byte becomes a problem, a
+	// later one aborts the connection.
+	Write func(ctx context.Context, w io.Writer) error
 	// Type is the media type, application/octet-stream when empty.
 	Type string
 	// ETag is an opaque word, unique to these exact bytes; empty for none.

@@ -21,5 +21,6 @@ func All() []op.Any {
 		QuestionList, QuestionReply, QuestionReject,
 		SessionActive, SessionCreate, SessionList, SessionGet, SessionUpdate, SessionDelete, SessionChildren,
 		SessionPrompt, SessionWait, SessionInterrupt, SessionCompact, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
+		VCSGet, VCSStatus, VCSDiff, VCSPatch,
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/runtime"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/vcs"
 )
 
 // Event is an envelope on the stream.
@@ -62,7 +63,10 @@ var EventSubscribe = op.New(op.Spec{
 	if err != nil {
 		return op.Stream[Event]{}, err
 	}
+	// Before the first frame is sent, so that the client misses no checkout.
+	leave := rt.Follow(found...)
 	return op.Stream[Event]{Serve: func(ctx context.Context, w http.ResponseWriter, _ *http.Request) error {
+		defer leave()
 		defer sub.Close()
 		stop := rejoin(ctx, rt.Host, sub, hints, requested)
 		defer stop()
@@ -119,6 +123,7 @@ func Kinds() []event.Descriptor {
 		session.Created, session.Updated, session.Deleted, session.StatusChanged, session.BecameIdle, session.Failed,
 		session.MessageUpdated, session.PartUpdated, session.PartChanged, session.Compacted, session.TodoUpdated, session.InboxAdded, session.InboxGone,
 		permission.Asked, permission.RepliedEvent, question.Asked, question.RepliedEvent, question.RejectedEvent, agent.FileWasEdited,
+		vcs.BranchUpdated,
 	}
 }
 

@@ -34,9 +34,12 @@ func rejoin(ctx context.Context, host *runtime.Host, sub *event.Subscription, hi
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				missing = joinFound(host, sub, missing)
 			}
+			var found []event.Context
+			missing, found = joinFound(host, sub, missing)
+			defer host.Follow(found...)()
 		}
+		<-ctx.Done()
 	})
 	return func() {
 		cancel()
@@ -44,14 +47,14 @@ func rejoin(ctx context.Context, host *runtime.Host, sub *event.Subscription, hi
 	}
 }
 
-func joinFound(host *runtime.Host, sub *event.Subscription, missing []runtime.Hint) []runtime.Hint {
-	var still []runtime.Hint
+func joinFound(host *runtime.Host, sub *event.Subscription, missing []runtime.Hint) (still []runtime.Hint, found []event.Context) {
 	for _, hint := range missing {
 		if where, err := host.Resolve(hint); err == nil {
+			found = append(found, where)
 			sub.Join(where)
 		} else {
 			still = append(still, hint)
 		}
 	}
-	return still
+	return still, found
 }

@@ -56,7 +56,10 @@ type Place struct {
 	Identity string
 	// Main is the top of the clone's main work tree.
 	Main string
-	VCS  string
+	// GitDir is the git directory of this work tree, which has its HEAD and
+	// index; "" without git.
+	GitDir string
+	VCS    string
 }
 
 // Locate finds the work tree of a canonical directory by looking at its parents;
@@ -70,7 +73,7 @@ func Locate(directory string) Place {
 			if filepath.Base(common) == ".git" {
 				main = filepath.Dir(common)
 			}
-			return Place{Root: dir, Identity: common, Main: main, VCS: "git"}
+			return Place{Root: dir, Identity: common, Main: main, GitDir: gitDir, VCS: "git"}
 		}
 		if dir == filepath.Dir(dir) {
 			return Place{Root: directory, Identity: directory, Main: directory, VCS: "none"}

@@ -77,6 +77,8 @@ type Host struct {
 
 	stop context.CancelFunc
 	done chan struct{}
+	// branches tells the followers of contexts of checkouts.
+	branches *branches
 
 	mu        sync.Mutex // protects instances and their leases
 	instances map[string]*instance
@@ -108,6 +110,7 @@ func New(ctx context.Context, c Config) (*Host, error) {
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop
+	h.branches = newBranches(run, h.Bus)
 	go h.evictEvery(run, max(h.idle/4, 100*time.Millisecond))
 	return h, nil
 }
@@ -119,6 +122,7 @@ func (h *Host) Attach(e *agent.Engine) { h.Agent = e }
 func (h *Host) Close() error {
 	h.stop()
 	<-h.done
+	h.branches.close()
 	h.mu.Lock()
 	all := make([]*instance, 0, len(h.instances))
 	for _, i := range h.instances {

@@ -19,6 +19,7 @@ import (
 	"github.com/switchyard-dev/switchyard/project"
 	"github.com/switchyard-dev/switchyard/provider"
 	"github.com/switchyard-dev/switchyard/tool"
+	"github.com/switchyard-dev/switchyard/vcs"
 )
 
 // Limits are the bounds that clients may want to know (design §6).
@@ -52,6 +53,8 @@ type Parts struct {
 	Env env.Environment
 	// FS serves the files of the context's directory.
 	FS *fs.Service
+	// VCS asks git about the work tree of the directory.
+	VCS *vcs.Service
 	// Outputs keeps whole tool outputs.
 	Outputs tool.OutputStore
 
@@ -83,9 +86,18 @@ func (b Build) Parts(c event.Context, place project.Place) (*Parts, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	return &Parts{
-		Env: e, FS: fs.New(files, c.Directory), Outputs: b.Outputs, location: c, place: place, loader: b.Loader, models: b.Models,
+		Env: e, FS: fs.New(files, c.Directory), VCS: vcs.New(vcs.Config{Env: e, Directory: c.Directory, Locate: repoOf(c.Directory)}),
+		Outputs: b.Outputs, location: c, place: place, loader: b.Loader, models: b.Models,
 		attachments: b.Attachments,
 	}, nil
+}
+
+// repoOf finds the repository of a directory as it is at each call.
+func repoOf(directory string) func() (vcs.Repo, bool) {
+	return func() (vcs.Repo, bool) {
+		place := project.Locate(directory)
+		return vcs.Repo{Root: place.Root, GitDir: place.GitDir, CommonDir: place.Identity}, place.GitDir != ""
+	}
 }
 
 func (p *Parts) close() error { return errors.Join(p.FS.Close(), p.Env.Close()) }

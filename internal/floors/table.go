@@ -63,6 +63,7 @@ func owners() map[string][]string {
 		"github.com/danielgtaylor/huma/v2": {"op"},
 		"github.com/go-chi/chi/v5":         {"op", "api"},
 		"github.com/spf13/cobra":           {"cli", "cmd/switchyard"},
+		"github.com/bluekeyes/go-gitdiff":  {"vcs"},
 		"os/exec":                          {"env", "pty", "cli"},
 	}
 }

@@ -1,0 +1,6 @@
+package vcs
+
+import "syscall"
+
+// changeTime is when the file's inode changed last, in nanoseconds.
+func changeTime(st *syscall.Stat_t) int64 { return st.Ctim.Nano() }
