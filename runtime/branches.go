@@ -148,7 +148,7 @@ func branchOf(c event.Context) (branch, mark string) {
 	if err != nil {
 		return "", ""
 	}
-	defer files.Close()
 	branch, mark, _ = vcs.Branch(files.Files())
+	_ = files.Close() // only a read was open
 	return branch, mark
 }

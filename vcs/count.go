@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard-dev/switchyard/env"
+	"github.com/switchyard-dev/switchyard/vcs/internal/difftext"
 )
 
 const (
@@ -54,12 +55,12 @@ func (s *Service) count(ctx context.Context, repo Repo, files env.Files, entries
 	known := s.counts
 	s.mu.Unlock()
 	now := time.Now()
-	rules := s.rulesOf(repo, files)
+	rules := s.rulesOf(repo, files, entries)
 	fresh, counts := countCache{}, make([]count, len(entries))
 	keys := make([]countKey, len(entries)) // made before the files are read
 	var tracked, other []int
 	for i, e := range entries {
-		keys[i] = rules.key(e)
+		keys[i] = keyOf(files, e, rules)
 		c, ok := known[keys[i]]
 		switch {
 		case ok && now.Sub(c.at) < countAge:
@@ -90,6 +91,27 @@ func (s *Service) count(ctx context.Context, repo Repo, files env.Files, entries
 	defer s.mu.Unlock()
 	s.counts = fresh
 	return counts, nil
+}
+
+// countUntracked counts the lines of an untracked file, as long as the budget of
+// bytes lasts.
+func countUntracked(ctx context.Context, files env.Files, path string, budget *int64) (count, error) {
+	u, err := difftext.OpenUntracked(files, path)
+	if err != nil {
+		return count{}, nil //nolint:nilerr // it is gone, or no file
+	}
+	if u.Size > maxCountFile || u.Size > *budget {
+		return count{uncounted: true}, nil
+	}
+	*budget -= u.Size
+	f, err := u.Scan(ctx, nil)
+	if ctx.Err() != nil {
+		return count{}, err
+	}
+	if err != nil || f.Binary {
+		return count{binary: f.Binary, uncounted: err != nil}, nil //nolint:nilerr // unreadable files are listed too
+	}
+	return count{added: f.Lines}, nil
 }
 
 // countTracked counts the entries at the given places.
@@ -170,47 +192,33 @@ func parseNumstat(out []byte, found map[string]count) error {
 	return nil
 }
 
-// rules tells apart what decides how files are compared: configuration and
-// attributes.
-type rules struct {
-	files env.Files
-	base  string
-	seen  map[string]string // by directory
+// rulesOf tells apart what decides how files are compared: configuration and
+// attributes. Attributes of tracked files are what the index says, unless status
+// lists the file that has them; of ignored ones nobody tells, see countAge.
+func (s *Service) rulesOf(repo Repo, files env.Files, entries []entry) string {
+	var b strings.Builder
+	for _, at := range []struct{ dir, name string }{
+		{repo.CommonDir, "config"}, {repo.CommonDir, "info/attributes"}, {repo.GitDir, "config.worktree"}, {repo.GitDir, "index"},
+	} {
+		if git, err := s.Env.Open(at.dir); err == nil {
+			b.WriteString(identityText(git, at.name))
+			_ = git.Close()
+		}
+	}
+	for _, e := range entries {
+		if path.Base(e.path) == ".gitattributes" || path.Base(e.from) == ".gitattributes" {
+			b.WriteString(e.path + identityText(files, e.path))
+		}
+	}
+	return b.String()
 }
 
-func (s *Service) rulesOf(repo Repo, files env.Files) *rules {
-	r := &rules{files: files, seen: map[string]string{}}
-	common, err := s.Env.Open(repo.CommonDir)
-	if err != nil {
-		return r
-	}
-	defer common.Close()
-	for _, name := range []string{"config", "info/attributes"} {
-		r.base += identityText(common, name)
-	}
-	return r
-}
-
-func (r *rules) key(e entry) countKey {
-	key := countKey{kind: e.kind, path: e.path, from: e.from, oid: e.oid, mode: e.modeHead, rules: r.of(path.Dir(e.path))}
-	if info, err := r.files.Lstat(strings.TrimSuffix(e.path, "/")); err == nil {
+func keyOf(files env.Files, e entry, rules string) countKey {
+	key := countKey{kind: e.kind, path: e.path, from: e.from, oid: e.oid, mode: e.modeHead, rules: rules}
+	if info, err := files.Lstat(strings.TrimSuffix(e.path, "/")); err == nil {
 		key.file = identityOf(info)
 	}
 	return key
-}
-
-// of gives the rules for the files of a directory.
-func (r *rules) of(dir string) string {
-	if known, ok := r.seen[dir]; ok {
-		return known
-	}
-	above := r.base
-	if dir != "." && dir != "/" {
-		above = r.of(path.Dir(dir))
-	}
-	above += identityText(r.files, path.Join(dir, ".gitattributes"))
-	r.seen[dir] = above
-	return above
 }
 
 func identityText(files env.Files, name string) string {

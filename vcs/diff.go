@@ -16,6 +16,7 @@ import (
 
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/vcs/internal/difftext"
 )
 
 // DefaultContext is how many lines stand around a change unless the caller says.
@@ -34,34 +35,10 @@ type DiffOptions struct {
 }
 
 // FileDiff is a changed file with its changed lines.
-type FileDiff struct {
-	File         string `json:"file" doc:"Relative to the directory; may begin with ../."`
-	FileBytes    string `json:"fileBytes,omitempty" doc:"Base64 of the exact bytes, where they are not UTF-8."`
-	OldFile      string `json:"oldFile,omitempty" doc:"Where a renamed file was."`
-	OldFileBytes string `json:"oldFileBytes,omitempty"`
-	Status       string `json:"status" enum:"added,modified,deleted,renamed"`
-	Additions    int    `json:"additions" doc:"Lines; 0 for binary files."`
-	Deletions    int    `json:"deletions"`
-	Binary       bool   `json:"binary,omitempty"`
-	OldMode      string `json:"oldMode,omitempty" doc:"As git writes modes; given where the mode changed."`
-	NewMode      string `json:"newMode,omitempty"`
-	Hunks        []Hunk `json:"hunks,omitempty"`
-	Truncated    bool   `json:"truncated,omitempty" doc:"Lines are left out: the file, or all before it, is too large. The counts are whole."`
-
-	path string // relative to the work tree's top
-}
+type FileDiff = difftext.FileDiff
 
 // Hunk is a run of lines in which something changed.
-type Hunk struct {
-	OldStart int      `json:"oldStart"`
-	OldLines int      `json:"oldLines"`
-	NewStart int      `json:"newStart"`
-	NewLines int      `json:"newLines"`
-	Section  string   `json:"section,omitempty" doc:"What git shows after the numbers: the function around."`
-	Lines    []string `json:"lines" doc:"Each begins with a space, + or -; a \\ begins a note on the line before. Bytes that are not UTF-8 are U+FFFD."`
-}
-
-const noNewline = `\ No newline at end of file`
+type Hunk = difftext.Hunk
 
 // Diff compares the work tree, untracked files included, with its base, by file.
 // Outside of git there is nothing to compare. Lines are left out beyond bounds
@@ -81,9 +58,9 @@ func (s *Service) Diff(ctx context.Context, o DiffOptions) ([]FileDiff, error) {
 	at := s.relative(repo)
 	for i := range diffs {
 		d := &diffs[i]
-		d.File, d.FileBytes = readable(at.path(d.path))
+		d.File, d.FileBytes = difftext.Readable(at.path(d.Path))
 		if d.OldFile != "" {
-			d.OldFile, d.OldFileBytes = readable(at.path(d.OldFile))
+			d.OldFile, d.OldFileBytes = difftext.Readable(at.path(d.OldFile))
 		}
 	}
 	slices.SortStableFunc(diffs, func(a, b FileDiff) int { return cmp.Compare(a.File, b.File) })
@@ -106,23 +83,23 @@ func (s *Service) diffByProgram(ctx context.Context, repo Repo, o DiffOptions) (
 	defer job.close()
 	c := job.call("--raw", "-z", "--patch", "--abbrev=40")
 	var diffs []FileDiff
-	limits := newBudget()
+	limits := difftext.NewBudget()
 	read := func(r *bufio.Reader) (err error) {
-		diffs, err = readDiff(r, limits)
+		diffs, err = difftext.Read(r, limits)
 		return err
 	}
 	err = s.stream(ctx, c, read)
 	if e := (*gitError)(nil); errors.As(err, &e) {
-		limits = newBudget()
+		limits = difftext.NewBudget()
 		c.args = append([]string{"diff", "--ignore-submodules=dirty"}, c.args[1:]...)
 		err = s.stream(ctx, c, read)
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = job.each(func(u untracked) error {
-		d, err := u.diff(ctx, limits)
-		d.path = u.path
+	err = job.each(func(u difftext.Untracked) error {
+		d, err := u.Diff(ctx, limits)
+		d.Path = u.Path
 		diffs = append(diffs, d)
 		return err
 	})
@@ -144,11 +121,11 @@ func (s *Service) WritePatch(ctx context.Context, o DiffOptions, w io.Writer) er
 		return err
 	}
 	defer job.close()
-	err = s.stream(ctx, job.call("--patch", "--binary", "--full-index"), func(r *bufio.Reader) error { return copyPatch(w, r) })
+	err = s.stream(ctx, job.call("--patch", "--binary", "--full-index"), func(r *bufio.Reader) error { return difftext.Copy(w, r) })
 	if err != nil {
 		return err
 	}
-	return job.each(func(u untracked) error { return u.write(ctx, w, len(job.base)) })
+	return job.each(func(u difftext.Untracked) error { return u.Write(ctx, w, len(job.base)) })
 }
 
 // job is a diff that is about to be made.
@@ -210,14 +187,14 @@ func (j *job) call(format ...string) call {
 }
 
 // each calls f for every untracked file.
-func (j *job) each(f func(untracked) error) error {
+func (j *job) each(f func(difftext.Untracked) error) error {
 	j.lister.Wait()
 	if j.failed != nil {
 		return j.failed
 	}
 	for _, path := range j.others {
-		u, err := openUntracked(j.files, path)
-		if errors.Is(err, errNotShown) {
+		u, err := difftext.OpenUntracked(j.files, path)
+		if errors.Is(err, difftext.ErrNotShown) {
 			continue
 		}
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/switchyard-dev/switchyard/env"
+	"github.com/switchyard-dev/switchyard/vcs/internal/difftext"
 )
 
 // maxLibraryFile bounds the files whose lines are compared without git, in bytes.
@@ -156,31 +157,29 @@ func (l *library) sides(path string) (before, after []byte, whole bool, err erro
 			before = append([]byte{}, text...)
 		}
 	}
-	u, err := openUntracked(l.files, path)
+	u, err := difftext.OpenUntracked(l.files, path)
 	if err != nil {
-		return before, nil, true, nil //nolint:nilerr // deleted
+		return before, nil, true, nil // deleted
 	}
-	if u.size > maxLibraryFile {
+	if u.Size > maxLibraryFile {
 		return nil, nil, false, nil
 	}
-	r, err := u.open()
+	r, err := u.Open()
 	if err != nil {
-		return nil, nil, false, nil //nolint:nilerr // unreadable
+		return nil, nil, false, nil // unreadable
 	}
 	defer r.Close()
 	after, err = io.ReadAll(io.LimitReader(r, maxLibraryFile))
 	return before, append([]byte{}, after...), whole, err
 }
 
-func isBinary(data []byte) bool { return bytes.IndexByte(data[:min(len(data), binaryHead)], 0) >= 0 }
-
 // diff compares one file; ok is false when there is no difference.
-func (l *library) diff(path string, lines int, limits *budget) (d FileDiff, ok bool, err error) {
+func (l *library) diff(path string, lines int, limits *difftext.Budget) (d FileDiff, ok bool, err error) {
 	before, after, whole, err := l.sides(path)
 	if err != nil {
 		return d, false, err
 	}
-	d = FileDiff{path: path, Status: "modified"}
+	d = FileDiff{Path: path, Status: "modified"}
 	switch {
 	case !whole:
 		d.Truncated = true
@@ -194,20 +193,20 @@ func (l *library) diff(path string, lines int, limits *budget) (d FileDiff, ok b
 	case bytes.Equal(before, after):
 		return d, false, nil
 	}
-	if isBinary(before) || isBinary(after) || !utf8.Valid(before) || !utf8.Valid(after) {
+	if difftext.IsBinary(before) || difftext.IsBinary(after) || !utf8.Valid(before) || !utf8.Valid(after) {
 		d.Binary = true
 		return d, true, nil
 	}
-	return d, true, d.compare(string(before), string(after), lines, limits)
+	return d, true, compare(&d, string(before), string(after), lines, limits)
 }
 
 // compare fills in the hunks between two texts.
-func (d *FileDiff) compare(before, after string, lines int, limits *budget) error {
+func compare(d *FileDiff, before, after string, lines int, limits *difftext.Budget) error {
 	u, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), lines)
 	if err != nil {
-		return fmt.Errorf("comparing %s: %w", d.path, err)
+		return fmt.Errorf("comparing %s: %w", d.Path, err)
 	}
-	limits.open()
+	limits.Open()
 	for _, from := range u.Hunks {
 		h := Hunk{OldStart: from.FromLine, NewStart: from.ToLine, Lines: []string{}}
 		for _, l := range from.Lines {
@@ -225,14 +224,14 @@ func (d *FileDiff) compare(before, after string, lines int, limits *budget) erro
 				h.OldLines++
 				h.NewLines++
 			}
-			d.Truncated = d.Truncated || !limits.take(len(l.Content))
+			d.Truncated = d.Truncated || !limits.Take(len(l.Content))
 			if d.Truncated {
 				continue
 			}
 			line, complete := bytes.CutSuffix([]byte(l.Content), []byte{'\n'})
-			h.Lines = append(h.Lines, sign+text(line))
+			h.Lines = append(h.Lines, sign+difftext.Text(line))
 			if !complete {
-				h.Lines = append(h.Lines, noNewline)
+				h.Lines = append(h.Lines, difftext.NoNewline)
 			}
 		}
 		if h.OldLines == 0 {
@@ -275,7 +274,7 @@ func (s *Service) statusByLibrary(ctx context.Context, repo Repo) ([]Change, err
 		case st.Worktree == git.Untracked:
 			e.kind = '?'
 		}
-		d, _, err := l.diff(path, 0, newBudget())
+		d, _, err := l.diff(path, 0, difftext.NewBudget())
 		if err != nil {
 			return nil, err
 		}
@@ -291,7 +290,7 @@ func (s *Service) statusByLibrary(ctx context.Context, repo Repo) ([]Change, err
 }
 
 // eachByLibrary calls f with the diff of every changed file.
-func (s *Service) eachByLibrary(ctx context.Context, repo Repo, o DiffOptions, limits *budget, f func(*library, FileDiff) error) error {
+func (s *Service) eachByLibrary(ctx context.Context, repo Repo, o DiffOptions, limits *difftext.Budget, f func(*library, FileDiff) error) error {
 	l, err := s.openLibrary(ctx, repo, o.Mode)
 	if err != nil {
 		return err
@@ -311,7 +310,7 @@ func (s *Service) eachByLibrary(ctx context.Context, repo Repo, o DiffOptions, l
 
 func (s *Service) diffByLibrary(ctx context.Context, repo Repo, o DiffOptions) ([]FileDiff, error) {
 	diffs := []FileDiff{}
-	err := s.eachByLibrary(ctx, repo, o, newBudget(), func(_ *library, d FileDiff) error {
+	err := s.eachByLibrary(ctx, repo, o, difftext.NewBudget(), func(_ *library, d FileDiff) error {
 		diffs = append(diffs, d)
 		return nil
 	})
@@ -321,25 +320,25 @@ func (s *Service) diffByLibrary(ctx context.Context, repo Repo, o DiffOptions) (
 // patchByLibrary writes text changes only; of binary files it says that they
 // differ.
 func (s *Service) patchByLibrary(ctx context.Context, repo Repo, o DiffOptions, w io.Writer) error {
-	unbounded := &budget{all: 1 << 60}
+	unbounded := difftext.Unbounded()
 	out := bufio.NewWriterSize(w, 64<<10)
 	err := s.eachByLibrary(ctx, repo, o, unbounded, func(l *library, d FileDiff) error {
-		d.write(out, l.modeOf(d.path))
+		writeDiff(out, d, l.modeOf(d.Path))
 		return nil
 	})
 	return errors.Join(err, out.Flush())
 }
 
 func (l *library) modeOf(path string) string {
-	if u, err := openUntracked(l.files, path); err == nil {
-		return u.mode
+	if u, err := difftext.OpenUntracked(l.files, path); err == nil {
+		return u.Mode
 	}
 	return "100644"
 }
 
-// write writes the diff as git does; errors stay with the writer.
-func (d FileDiff) write(w *bufio.Writer, mode string) {
-	a, b := quote("a/"+d.path), quote("b/"+d.path)
+// writeDiff writes a diff as git does; errors stay with the writer.
+func writeDiff(w *bufio.Writer, d FileDiff, mode string) {
+	a, b := difftext.Quote("a/"+d.Path), difftext.Quote("b/"+d.Path)
 	fmt.Fprintf(w, "diff --git %s %s\n", a, b)
 	switch d.Status {
 	case "added":

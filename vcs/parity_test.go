@@ -22,6 +22,9 @@ var record = regexp.MustCompile(`(?s)^(?:([12u]) (..) (....) (?:[0-7]+ ){3,4}(?:
 // wanted gives what git status says: "XY sub path <- old" for each file.
 func (b *bundle) wanted() []string {
 	b.t.Helper()
+	if b.want != nil {
+		return b.want
+	}
 	out := b.git("status", "--porcelain=v2", "-z", "--untracked-files=all", "--find-renames")
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
 	want := []string{}
@@ -41,6 +44,7 @@ func (b *bundle) wanted() []string {
 		want = append(want, line)
 	}
 	slices.Sort(want)
+	b.want = want
 	return want
 }
 
@@ -79,6 +83,9 @@ func told(changes []vcs.Change) []string {
 // looks changed.
 func (b *bundle) numbers(base string) map[string]string {
 	b.t.Helper()
+	if b.sums != nil {
+		return b.sums
+	}
 	fields := strings.Split(b.git("diff", "--no-color", "--numstat", "-z", "--find-renames", base), "\x00")
 	want := map[string]string{}
 	for i := 0; i < len(fields)-1; i++ {
@@ -90,6 +97,7 @@ func (b *bundle) numbers(base string) map[string]string {
 		}
 		want[name] = strings.ReplaceAll(cells[0]+" "+cells[1], "-", "0")
 	}
+	b.sums = want
 	return want
 }
 

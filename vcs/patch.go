@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	iofs "io/fs"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +14,8 @@ import (
 	"github.com/switchyard-dev/switchyard/clock"
 	"github.com/switchyard-dev/switchyard/env"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/vcs/internal/difftext"
+	"github.com/switchyard-dev/switchyard/vcs/internal/patchfile"
 )
 
 const (
@@ -24,12 +24,6 @@ const (
 	lockStep     = 50 * time.Millisecond
 	// patchTime bounds the writing of a patch, which its caller cannot cut short.
 	patchTime = time.Minute
-)
-
-// Git's modes.
-const (
-	modeLink      = 0o120000
-	modeSubmodule = 0o160000
 )
 
 // Patched says what a patch changed.
@@ -45,7 +39,7 @@ type Patched struct {
 // is wrong), vcs_locked with "age" in milliseconds while another git program
 // works on the repository.
 func (s *Service) Patch(ctx context.Context, patch string) (Patched, error) {
-	parsed, err := readPatch(patch)
+	parsed, err := patchfile.Read(patch)
 	if _, told := fault.As(err); told {
 		return Patched{}, err
 	}
@@ -61,7 +55,7 @@ func (s *Service) Patch(ctx context.Context, patch string) (Patched, error) {
 		return Patched{}, err
 	}
 	defer files.Close()
-	if err := checkPatch(files, parsed); err != nil {
+	if err := patchfile.Check(files, parsed); err != nil {
 		return Patched{}, err
 	}
 	if tracked {
@@ -96,7 +90,7 @@ func (s *Service) waitForLock(ctx context.Context, repo Repo) error {
 	for end := time.Now().Add(lockPatience); ; {
 		info, err := own.Lstat("index.lock")
 		if err != nil {
-			return nil //nolint:nilerr // not locked
+			return nil // not locked
 		}
 		if time.Now().After(end) {
 			age := max(clock.Now()-info.ModTime().UnixMilli(), 0)
@@ -107,122 +101,6 @@ func (s *Service) waitForLock(ctx context.Context, repo Repo) error {
 			return err
 		}
 	}
-}
-
-// checkPatch refuses what must not be written, whoever will write it.
-func checkPatch(files env.Files, parsed []*gitdiff.File) error {
-	for _, f := range parsed {
-		for _, name := range []string{f.OldName, f.NewName} {
-			if name == "" {
-				continue
-			}
-			if err := checkPath(files, name); err != nil {
-				return err
-			}
-		}
-		if f.OldMode&0o170000 == modeSubmodule || f.NewMode&0o170000 == modeSubmodule {
-			return fault.New(fault.ValidationFailed, "%s is a submodule: its commit cannot be patched", nameOf(f)).At("body.patch", "submodule %s", nameOf(f))
-		}
-		if isLink(f) {
-			if err := checkTarget(f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func nameOf(f *gitdiff.File) string {
-	if f.NewName != "" {
-		return f.NewName
-	}
-	return f.OldName
-}
-
-func isLink(f *gitdiff.File) bool {
-	return !f.IsDelete && (f.NewMode&0o170000 == modeLink || f.NewMode == 0 && f.OldMode&0o170000 == modeLink)
-}
-
-func outsidePath(name, why string) error {
-	shown, exact := readable(name)
-	e := fault.New(fault.PathOutside, "%s %s", shown, why).With("path", shown)
-	if exact != "" {
-		e = e.With("pathBytes", exact)
-	}
-	return e
-}
-
-// checkPath refuses names that leave the tree, reach into a repository or lead
-// through a link.
-func checkPath(files env.Files, name string) error {
-	if name == "" || path.IsAbs(name) || strings.ContainsRune(name, 0) {
-		return outsidePath(name, "is not a path in the work tree")
-	}
-	parts := strings.Split(name, "/")
-	for i, part := range parts {
-		if part == "" || part == "." || part == ".." {
-			return outsidePath(name, "is not a path in the work tree")
-		}
-		if gitName(part) {
-			return outsidePath(name, "is in a git directory")
-		}
-		if i == len(parts)-1 {
-			break
-		}
-		info, err := files.Lstat(strings.Join(parts[:i+1], "/"))
-		if err == nil && info.Mode().Type() == iofs.ModeSymlink {
-			return outsidePath(name, "leads through a link")
-		}
-	}
-	return nil
-}
-
-// gitName tells names that some file system takes for .git.
-func gitName(part string) bool {
-	part = strings.Map(func(r rune) rune {
-		switch { // HFS+ does not see these
-		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
-			return -1
-		}
-		return r
-	}, part)
-	part, _, _ = strings.Cut(strings.ToLower(part), ":")
-	part = strings.TrimRight(part, ". ")
-	return part == ".git" || part == "git~1"
-}
-
-// checkTarget refuses links that a patch makes and that lead out of the tree or
-// into a git directory.
-func checkTarget(f *gitdiff.File) error {
-	name := nameOf(f)
-	var target string
-	for _, fragment := range f.TextFragments {
-		for _, l := range fragment.Lines {
-			if l.New() {
-				target += l.Line
-			}
-		}
-	}
-	target = strings.TrimRight(target, "\n")
-	if f.IsBinary || path.IsAbs(target) || strings.ContainsAny(target, "\x00\n\\") {
-		return outsidePath(name, "would be a link that leads out of the work tree")
-	}
-	if target == "" {
-		return nil // only moved, or its mode named
-	}
-	depth := strings.Count(name, "/")
-	for part := range strings.SplitSeq(target, "/") {
-		switch {
-		case part == "..":
-			depth--
-		case part != "" && part != ".":
-			depth++
-		}
-		if depth < 0 || gitName(part) {
-			return outsidePath(name, "would be a link that leads out of the work tree")
-		}
-	}
-	return nil
 }
 
 // summaries tell what a patch changed, without its lines.
@@ -237,9 +115,9 @@ func summaries(at relative, parsed []*gitdiff.File) []FileDiff {
 			d.Status = "deleted"
 		case f.IsRename:
 			d.Status = "renamed"
-			d.OldFile, d.OldFileBytes = readable(at.path(f.OldName))
+			d.OldFile, d.OldFileBytes = difftext.Readable(at.path(f.OldName))
 		}
-		d.File, d.FileBytes = readable(at.path(nameOf(f)))
+		d.File, d.FileBytes = difftext.Readable(at.path(patchfile.Name(f)))
 		for _, fragment := range f.TextFragments {
 			d.Additions += int(fragment.LinesAdded)
 			d.Deletions += int(fragment.LinesDeleted)
@@ -295,7 +173,7 @@ func (a *application) byProgram(ctx context.Context) error {
 	if err := a.sameFiles(out); err != nil {
 		return err
 	}
-	before, err := takeImages(a.files, a.parsed)
+	before, err := patchfile.Take(a.files, a.parsed)
 	if err != nil {
 		return err
 	}
@@ -303,7 +181,7 @@ func (a *application) byProgram(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patchTime)
 	defer cancel()
 	if err := s.run(ctx, a.call(off, "apply", "--whitespace=nowarn", "--no-ignore-whitespace")); err != nil {
-		return errors.Join(a.explain(err), before.restore(a.files))
+		return errors.Join(a.explain(err), before.Restore(a.files))
 	}
 	return nil
 }
@@ -312,7 +190,7 @@ func (a *application) byProgram(ctx context.Context) error {
 func (a *application) sameFiles(numstat []byte) error {
 	checked := map[string]bool{}
 	for _, f := range a.parsed {
-		checked[nameOf(f)] = true
+		checked[patchfile.Name(f)] = true
 	}
 	counts := map[string]count{}
 	if err := parseNumstat(numstat, counts); err != nil {
@@ -320,7 +198,7 @@ func (a *application) sameFiles(numstat []byte) error {
 	}
 	for name := range counts {
 		if !checked[name] {
-			return notAPatch(fmt.Errorf("it can be read in two ways: is %s in it?", text([]byte(name))))
+			return notAPatch(fmt.Errorf("it can be read in two ways: is %s in it?", difftext.Text([]byte(name))))
 		}
 	}
 	return nil
@@ -341,22 +219,27 @@ func (a *application) explain(err error) error {
 			colon := strings.LastIndexByte(rest, ':')
 			return a.conflict(rest[:max(colon, 0)], rest[colon+1:], line)
 		}
-		for _, f := range a.parsed {
-			for _, name := range []string{f.OldName, f.NewName} {
-				if name != "" && (strings.HasPrefix(line, name+":") || strings.Contains(line, "'"+name+"'") || strings.HasSuffix(line, " "+name)) {
-					return a.conflict(name, "", line)
-				}
-			}
-		}
-		return a.conflict(nameOf(a.parsed[0]), "", line)
+		return a.conflict(a.mentioned(line), "", line)
 	}
 	return err
 }
 
+// mentioned gives the file of the patch that a message is about.
+func (a *application) mentioned(line string) string {
+	for _, f := range a.parsed {
+		for _, name := range []string{f.OldName, f.NewName} {
+			if name != "" && (strings.HasPrefix(line, name+":") || strings.Contains(line, "'"+name+"'") || strings.HasSuffix(line, " "+name)) {
+				return name
+			}
+		}
+	}
+	return patchfile.Name(a.parsed[0])
+}
+
 // conflict names the file and, by the line where it was to begin, the hunk.
 func (a *application) conflict(name, line, why string) error {
-	shown, _ := readable(a.service.relative(a.repo).path(name))
-	e := fault.New(fault.PatchConflict, "the patch does not apply: %s", text([]byte(why))).With("file", shown)
+	shown, _ := difftext.Readable(a.service.relative(a.repo).path(name))
+	e := fault.New(fault.PatchConflict, "the patch does not apply: %s", difftext.Text([]byte(why))).With("file", shown)
 	for _, f := range a.parsed {
 		if f.OldName != name && f.NewName != name {
 			continue
@@ -369,21 +252,14 @@ func (a *application) conflict(name, line, why string) error {
 	return e
 }
 
-// content is what a file has become while several patches of one text change it.
-type content struct {
-	data []byte
-	mode uint32 // permission bits
-	gone bool
-}
-
 // byLibrary applies the patch without git, strictly: a hunk whose lines moved is
 // a conflict.
 func (a *application) byLibrary(ctx context.Context) error {
-	before, err := takeImages(a.files, a.parsed)
+	before, err := patchfile.Take(a.files, a.parsed)
 	if err != nil {
 		return err
 	}
-	now := map[string]content{}
+	now := map[string]patchfile.Content{}
 	for _, f := range a.parsed {
 		if err := a.applyOne(f, before, now); err != nil {
 			return err
@@ -392,45 +268,45 @@ func (a *application) byLibrary(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if err := write(a.files, now); err != nil {
-		return errors.Join(err, before.restore(a.files))
+	if err := patchfile.Write(a.files, now); err != nil {
+		return errors.Join(err, before.Restore(a.files))
 	}
 	return nil
 }
 
-func (a *application) applyOne(f *gitdiff.File, before images, now map[string]content) error {
-	if isLink(f) || f.OldMode&0o170000 == modeLink {
-		return fault.New(fault.ValidationFailed, "links cannot be patched without the git program").At("body.patch", "%s is a link", nameOf(f))
+func (a *application) applyOne(f *gitdiff.File, before patchfile.Images, now map[string]patchfile.Content) error {
+	if patchfile.IsLink(f) || patchfile.WasLink(f) {
+		return fault.New(fault.ValidationFailed, "links cannot be patched without the git program").At("body.patch", "%s is a link", patchfile.Name(f))
 	}
 	old, known := now[f.OldName]
 	if !known {
-		old = before.content(f.OldName)
+		old = before.Content(f.OldName)
 	}
 	if f.IsNew {
-		if at, known := now[f.NewName]; known && !at.gone || !known && !before.content(f.NewName).gone {
+		if at, known := now[f.NewName]; known && !at.Gone || !known && !before.Content(f.NewName).Gone {
 			return a.conflict(f.NewName, "", f.NewName+" exists already")
 		}
-		old = content{mode: 0o644}
-	} else if old.gone {
+		old = patchfile.Content{Mode: 0o644}
+	} else if old.Gone {
 		return a.conflict(f.OldName, "", "there is no "+f.OldName)
 	}
 	var out bytes.Buffer
-	if err := gitdiff.Apply(&out, bytes.NewReader(old.data), f); err != nil {
+	if err := gitdiff.Apply(&out, bytes.NewReader(old.Data), f); err != nil {
 		line := ""
 		if e := (*gitdiff.ApplyError)(nil); errors.As(err, &e) && e.Fragment > 0 && e.Fragment <= len(f.TextFragments) {
 			line = fmt.Sprint(f.TextFragments[e.Fragment-1].OldPosition)
 		}
-		return a.conflict(nameOf(f), line, err.Error())
+		return a.conflict(patchfile.Name(f), line, err.Error())
 	}
 	if f.IsDelete || f.IsRename {
-		now[f.OldName] = content{gone: true}
+		now[f.OldName] = patchfile.Content{Gone: true}
 	}
 	if f.IsDelete {
 		return nil
 	}
-	fresh := content{data: out.Bytes(), mode: old.mode}
+	fresh := patchfile.Content{Data: out.Bytes(), Mode: old.Mode}
 	if f.NewMode != 0 {
-		fresh.mode = uint32(f.NewMode & 0o777)
+		fresh.Mode = uint32(f.NewMode & 0o777)
 	}
 	now[f.NewName] = fresh
 	return nil

@@ -142,7 +142,7 @@ func (s *Service) mayHaveLinks(repo Repo) (at identity, has bool, err error) {
 	defer files.Close()
 	f, err := files.Open("index")
 	if err != nil {
-		return at, false, nil //nolint:nilerr // no index yet
+		return at, false, nil // no index yet
 	}
 	defer f.Close()
 	info, err := f.Stat()

@@ -20,6 +20,8 @@ type bundle struct {
 	t    testing.TB
 	home string
 	dir  string // top of the work tree
+	want []string
+	sums map[string]string
 }
 
 // setup makes a directory that is no repository yet.
@@ -35,7 +37,7 @@ func setup(t testing.TB) *bundle {
 			t.Fatal(err)
 		}
 	}
-	b.write(b.home+"/.gitconfig", "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n")
+	b.write(b.home+"/.gitconfig", "[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[protocol \"file\"]\n\tallow = always\n")
 	return b
 }
 

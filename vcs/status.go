@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/switchyard-dev/switchyard/env"
+	"github.com/switchyard-dev/switchyard/vcs/internal/difftext"
 )
 
 // Change is a changed file. Names are as they are, never quoted.
@@ -100,9 +101,9 @@ var words = map[byte]string{
 
 func (e entry) change(at relative, n count) Change {
 	c := Change{Staged: words[e.x], Unstaged: words[e.y], Status: e.status()}
-	c.File, c.FileBytes = readable(at.path(e.path))
+	c.File, c.FileBytes = difftext.Readable(at.path(e.path))
 	if e.from != "" {
-		c.OldFile, c.OldFileBytes = readable(at.path(e.from))
+		c.OldFile, c.OldFileBytes = difftext.Readable(at.path(e.from))
 	}
 	if e.submodule() {
 		c.Submodule = &Submodule{Commit: e.sub[1] == 'C', Modified: e.sub[2] == 'M', Untracked: e.sub[3] == 'U'}

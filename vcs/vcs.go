@@ -11,12 +11,10 @@ package vcs
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/switchyard-dev/switchyard/env"
 )
@@ -126,23 +124,6 @@ func (r relative) path(p string) string {
 		p = rest
 	}
 	return p
-}
-
-// readable gives a path as JSON can hold it, and its bytes in base64 where that
-// is not the same.
-func readable(path string) (text, exact string) {
-	if utf8.ValidString(path) {
-		return path, ""
-	}
-	return string([]rune(path)), base64.StdEncoding.EncodeToString([]byte(path))
-}
-
-// text gives a line as JSON can hold it.
-func text(line []byte) string {
-	if utf8.Valid(line) {
-		return string(line)
-	}
-	return string([]rune(string(line)))
 }
 
 // settled is how old a file must be for its time stamps to tell every later

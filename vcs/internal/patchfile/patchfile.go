@@ -1,4 +1,6 @@
-package vcs
+// Package patchfile reads patches, says what must not be applied, and keeps what
+// was there before.
+package patchfile
 
 import (
 	"errors"
@@ -7,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/switchyard-dev/switchyard/vcs/internal/difftext"
 )
 
-// readPatch reads a patch. The names that it gives are relative to the work
+// Read reads a patch. The names that it gives are relative to the work
 // tree's top: without the first part ("a/", "b/"), as git apply takes them.
-func readPatch(patch string) ([]*gitdiff.File, error) {
+func Read(patch string) ([]*gitdiff.File, error) {
 	plain, doubled := sections(patch)
 	if doubled != "" {
 		return nil, outsidePath(doubled, "names an absolute path")
@@ -88,7 +92,7 @@ var header = regexp.MustCompile(`^(diff --git|---|\+\+\+|rename (from|to)|copy (
 type left struct{ before, after int }
 
 func (l *left) begin(line string) {
-	if h, err := parseHunk(line); err == nil {
+	if h, err := difftext.ParseHunk(line); err == nil {
 		l.before, l.after = h.OldLines, h.NewLines
 	}
 }

@@ -1,4 +1,4 @@
-package vcs
+package difftext
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 )
 
@@ -16,16 +17,20 @@ const (
 	maxLine     = 64 << 10 // of one line; the rest of it is dropped
 )
 
-// budget counts down what a diff may still hold.
-type budget struct{ all, file int }
+// Budget counts down what a diff may still hold.
+type Budget struct{ all, one, file int }
 
-func newBudget() *budget { return &budget{all: maxDiffAll} }
+// NewBudget is the budget of a diff in JSON.
+func NewBudget() *Budget { return &Budget{all: maxDiffAll, one: maxDiffFile} }
 
-// open begins a file.
-func (b *budget) open() { b.file = min(maxDiffFile, b.all) }
+// Unbounded is a budget that does not end.
+func Unbounded() *Budget { return &Budget{all: math.MaxInt, one: math.MaxInt} }
 
-// take asks for n bytes. Once it says no it goes on saying no for the file.
-func (b *budget) take(n int) bool {
+// Open begins a file.
+func (b *Budget) Open() { b.file = min(b.one, b.all) }
+
+// Take asks for n bytes. Once it says no it goes on saying no for the file.
+func (b *Budget) Take(n int) bool {
 	n++ // an empty line costs something too
 	if n > b.file {
 		b.file = 0
@@ -49,10 +54,10 @@ type section struct {
 	hunk *Hunk
 }
 
-// readDiff reads what git diff --raw -z --patch prints: all records, then the
+// Read reads what git diff --raw -z --patch prints: all records, then the
 // patches in their order. Of stat-only changes there are records and bare
 // headers, which are left out.
-func readDiff(r *bufio.Reader, limits *budget) ([]FileDiff, error) {
+func Read(r *bufio.Reader, limits *Budget) ([]FileDiff, error) {
 	records, err := readRecords(r)
 	if err != nil {
 		return nil, err
@@ -104,7 +109,7 @@ func readRecords(r *bufio.Reader) ([]record, error) {
 // diffReader takes the patches of known records, line by line.
 type diffReader struct {
 	records []record
-	limits  *budget
+	limits  *Budget
 	next    int // record
 	out     []FileDiff
 	at      *section
@@ -153,7 +158,7 @@ func (d *diffReader) begin(header string) error {
 			return nil
 		}
 		d.next = i + 1
-		d.limits.open()
+		d.limits.Open()
 		d.out = append(d.out, rec.diff())
 		d.at = &section{FileDiff: &d.out[len(d.out)-1]}
 		return nil
@@ -178,7 +183,7 @@ func (d *diffReader) result() []FileDiff {
 }
 
 func (d *diffReader) beginHunk(line string) error {
-	h, err := parseHunk(line)
+	h, err := ParseHunk(line)
 	if err != nil {
 		return err
 	}
@@ -201,15 +206,15 @@ func (d *diffReader) addLine(line []byte) {
 	if d.at.Truncated {
 		return
 	}
-	if !d.limits.take(len(line)) {
+	if !d.limits.Take(len(line)) {
 		d.at.Truncated = true
 		return
 	}
-	d.at.hunk.Lines = append(d.at.hunk.Lines, text(line))
+	d.at.hunk.Lines = append(d.at.hunk.Lines, Text(line))
 }
 
 func (r record) diff() FileDiff {
-	d := FileDiff{path: r.path, Status: "modified", OldFile: r.from}
+	d := FileDiff{Path: r.path, Status: "modified", OldFile: r.from}
 	switch r.status {
 	case 'A':
 		d.Status, d.NewMode = "added", r.newMode
@@ -231,11 +236,11 @@ func headerOf(r record) string {
 	if from == "" {
 		from = r.path
 	}
-	return "diff --git " + quote("a/"+from) + " " + quote("b/"+r.path)
+	return "diff --git " + Quote("a/"+from) + " " + Quote("b/"+r.path)
 }
 
-// quote writes a name as git does in a patch.
-func quote(name string) string {
+// Quote writes a name as git does in a patch.
+func Quote(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -257,15 +262,15 @@ func quote(name string) string {
 	return `"` + b.String() + `"`
 }
 
-// parseHunk reads the numbers of "@@ -1,2 +3 @@ section".
-func parseHunk(line string) (Hunk, error) {
+// ParseHunk reads the numbers of "@@ -1,2 +3 @@ section".
+func ParseHunk(line string) (Hunk, error) {
 	h := Hunk{OldLines: 1, NewLines: 1, Lines: []string{}}
 	ranges, section, ok := strings.Cut(strings.TrimPrefix(line, "@@ -"), " @@")
 	before, after, both := strings.Cut(ranges, " +")
 	if !ok || !both || !parseRange(before, &h.OldStart, &h.OldLines) || !parseRange(after, &h.NewStart, &h.NewLines) {
 		return h, fmt.Errorf("git diff has the hunk %q", line)
 	}
-	h.Section = text([]byte(strings.TrimPrefix(section, " ")))
+	h.Section = Text([]byte(strings.TrimPrefix(section, " ")))
 	return h, nil
 }
 
@@ -299,9 +304,9 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return bytes.TrimSuffix(long, []byte{'\n'}), err
 }
 
-// copyPatch copies a patch without the bare headers of files that only look
+// Copy copies a patch without the bare headers of files that only look
 // changed.
-func copyPatch(w io.Writer, r *bufio.Reader) error {
+func Copy(w io.Writer, r *bufio.Reader) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var held []byte
 	for start := true; ; {

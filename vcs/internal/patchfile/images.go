@@ -1,4 +1,4 @@
-package vcs
+package patchfile
 
 import (
 	"errors"
@@ -14,12 +14,19 @@ import (
 	"github.com/switchyard-dev/switchyard/fault"
 )
 
+// Content is what a file has become while several patches of one text change it.
+type Content struct {
+	Data []byte
+	Mode uint32 // permission bits
+	Gone bool
+}
+
 // maxImages bounds what is remembered of the files that a patch changes, in
 // bytes.
 const maxImages = 256 << 20
 
-// images are files as they were before a patch.
-type images map[string]image
+// Images are files as they were before a patch.
+type Images map[string]image
 
 type image struct {
 	data []byte
@@ -28,9 +35,9 @@ type image struct {
 	gone, odd bool
 }
 
-// takeImages reads all files that a patch names.
-func takeImages(files env.Files, parsed []*gitdiff.File) (images, error) {
-	taken, left := images{}, int64(maxImages)
+// Take reads all files that a patch names.
+func Take(files env.Files, parsed []*gitdiff.File) (Images, error) {
+	taken, left := Images{}, int64(maxImages)
 	for _, f := range parsed {
 		for _, name := range []string{f.OldName, f.NewName} {
 			if _, known := taken[name]; name == "" || known {
@@ -73,17 +80,17 @@ func takeImage(files env.Files, name string, left int64) (image, error) {
 	return image{data: data, mode: info.Mode().Perm()}, nil
 }
 
-// content gives a file's image in the form that patches work on.
-func (i images) content(name string) content {
+// Content gives a file's image in the form that patches work on.
+func (i Images) Content(name string) Content {
 	at, ok := i[name]
 	if !ok || at.gone || at.odd {
-		return content{gone: true}
+		return Content{Gone: true}
 	}
-	return content{data: at.data, mode: uint32(at.mode)}
+	return Content{Data: at.data, Mode: uint32(at.mode)}
 }
 
-// restore puts everything back. Links are left as they are.
-func (i images) restore(files env.Files) error {
+// Restore puts everything back. Links are left as they are.
+func (i Images) Restore(files env.Files) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(i)) {
 		at := i[name]
@@ -111,18 +118,18 @@ func put(files env.Files, name string, data []byte, mode iofs.FileMode) error {
 	return files.WriteFile(name, data, mode)
 }
 
-// write writes what files have become: first what is new, then what goes.
-func write(files env.Files, now map[string]content) error {
+// Write writes what files have become: first what is new, then what goes.
+func Write(files env.Files, now map[string]Content) error {
 	names := slices.Sorted(maps.Keys(now))
 	for _, name := range names {
-		if c := now[name]; !c.gone {
-			if err := put(files, name, c.data, iofs.FileMode(c.mode)); err != nil {
+		if c := now[name]; !c.Gone {
+			if err := put(files, name, c.Data, iofs.FileMode(c.Mode)); err != nil {
 				return fmt.Errorf("writing %s: %w", name, err)
 			}
 		}
 	}
 	for _, name := range names {
-		if !now[name].gone {
+		if !now[name].Gone {
 			continue
 		}
 		if _, err := files.Lstat(name); err != nil {

@@ -1,4 +1,4 @@
-package vcs
+package difftext
 
 import (
 	"bufio"
@@ -23,66 +23,67 @@ type linker interface {
 	Readlink(path string) (string, error)
 }
 
-// errNotShown says that a path is no file whose content a diff shows.
-var errNotShown = errors.New("not a file")
+// ErrNotShown says that a path is no file whose content a diff shows.
+var ErrNotShown = errors.New("not a file")
 
-// untracked is an untracked file with what its diff needs to know beforehand.
-type untracked struct {
+// Untracked is an untracked file with what its diff needs to know beforehand.
+type Untracked struct {
 	files env.Files
-	path  string
-	mode  string // as git writes it
-	size  int64
+	Path  string
+	Mode  string // as git writes it
+	Size  int64  // bytes
 	link  string // the content of a link
 }
 
-// openUntracked looks at an untracked path: errNotShown for what is no file by
+// OpenUntracked looks at an untracked path: ErrNotShown for what is no file by
 // now, or a repository of its own.
-func openUntracked(files env.Files, path string) (untracked, error) {
-	u := untracked{files: files, path: path}
+func OpenUntracked(files env.Files, path string) (Untracked, error) {
+	u := Untracked{files: files, Path: path}
 	if strings.HasSuffix(path, "/") {
-		return u, errNotShown
+		return u, ErrNotShown
 	}
 	info, err := files.Lstat(path)
 	if err != nil {
-		return u, errNotShown
+		return u, ErrNotShown
 	}
-	u.size = info.Size()
+	u.Size = info.Size()
 	switch {
 	case info.Mode().Type() == iofs.ModeSymlink:
 		l, ok := files.(linker)
 		if !ok {
-			return u, errNotShown
+			return u, ErrNotShown
 		}
-		u.mode = "120000"
+		u.Mode = "120000"
 		if u.link, err = l.Readlink(path); err != nil {
-			return u, errNotShown
+			return u, ErrNotShown
 		}
-		u.size = int64(len(u.link))
+		u.Size = int64(len(u.link))
 	case !info.Mode().IsRegular():
-		return u, errNotShown
+		return u, ErrNotShown
 	case info.Mode()&0o100 != 0:
-		u.mode = "100755"
+		u.Mode = "100755"
 	default:
-		u.mode = "100644"
+		u.Mode = "100644"
 	}
 	return u, nil
 }
 
-func (u untracked) open() (io.ReadCloser, error) {
-	if u.mode == "120000" {
+// Open opens the content.
+func (u Untracked) Open() (io.ReadCloser, error) {
+	if u.Mode == "120000" {
 		return io.NopCloser(strings.NewReader(u.link)), nil
 	}
-	f, err := u.files.Open(u.path)
+	f, err := u.files.Open(u.Path)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", u.path, err)
+		return nil, fmt.Errorf("reading %s: %w", u.Path, err)
 	}
 	return f, nil
 }
 
-// facts are what a file's content is like.
-type facts struct {
-	lines    int
-	binary   bool
+// Facts are what a file's content is like.
+type Facts struct {
+	Lines    int
+	Binary   bool
 	complete bool // ends in a line break, or is empty
 	oid      string
 }
@@ -90,17 +91,17 @@ type facts struct {
 // binaryHead is how much of a file git looks at to call it binary.
 const binaryHead = 8000
 
-// scan reads a file once, in pieces.
-func (u untracked) scan(ctx context.Context, sum hash.Hash) (facts, error) {
-	r, err := u.open()
+// Scan reads a file once, in pieces.
+func (u Untracked) Scan(ctx context.Context, sum hash.Hash) (Facts, error) {
+	r, err := u.Open()
 	if err != nil {
-		return facts{}, err
+		return Facts{}, err
 	}
 	defer r.Close()
 	if sum != nil {
-		fmt.Fprintf(sum, "blob %d\x00", u.size)
+		fmt.Fprintf(sum, "blob %d\x00", u.Size)
 	}
-	f := facts{complete: true}
+	f := Facts{complete: true}
 	buf := make([]byte, 64<<10)
 	read, last := 0, byte('\n')
 	for {
@@ -108,9 +109,9 @@ func (u untracked) scan(ctx context.Context, sum hash.Hash) (facts, error) {
 		if n > 0 {
 			piece := buf[:n]
 			if read < binaryHead && bytes.IndexByte(piece[:min(n, binaryHead-read)], 0) >= 0 {
-				f.binary = true
+				f.Binary = true
 			}
-			f.lines += bytes.Count(piece, []byte{'\n'})
+			f.Lines += bytes.Count(piece, []byte{'\n'})
 			last = piece[n-1]
 			read += n
 			if sum != nil {
@@ -121,14 +122,14 @@ func (u untracked) scan(ctx context.Context, sum hash.Hash) (facts, error) {
 			break
 		}
 		if err != nil {
-			return f, fmt.Errorf("reading %s: %w", u.path, err)
+			return f, fmt.Errorf("reading %s: %w", u.Path, err)
 		}
 		if ctx.Err() != nil {
 			return f, context.Cause(ctx)
 		}
 	}
 	if last != '\n' {
-		f.lines, f.complete = f.lines+1, false
+		f.Lines, f.complete = f.Lines+1, false
 	}
 	if sum != nil {
 		f.oid = hex.EncodeToString(sum.Sum(nil))
@@ -136,32 +137,11 @@ func (u untracked) scan(ctx context.Context, sum hash.Hash) (facts, error) {
 	return f, nil
 }
 
-// countUntracked counts the lines of an untracked file, as long as the budget of
-// bytes lasts.
-func countUntracked(ctx context.Context, files env.Files, path string, budget *int64) (count, error) {
-	u, err := openUntracked(files, path)
-	if err != nil {
-		return count{}, nil //nolint:nilerr // it is gone, or no file
-	}
-	if u.size > maxCountFile || u.size > *budget {
-		return count{uncounted: true}, nil
-	}
-	*budget -= u.size
-	f, err := u.scan(ctx, nil)
-	if ctx.Err() != nil {
-		return count{}, err
-	}
-	if err != nil || f.binary {
-		return count{binary: f.binary, uncounted: err != nil}, nil //nolint:nilerr // unreadable files are listed too
-	}
-	return count{added: f.lines}, nil
-}
-
-// diff gives the diff of an untracked file, with as many lines as the budget of
+// Diff gives the diff of an untracked file, with as many lines as the budget of
 // bytes allows.
-func (u untracked) diff(ctx context.Context, budget *budget) (FileDiff, error) {
-	d := FileDiff{Status: "added", NewMode: u.mode}
-	f, err := u.scan(ctx, nil)
+func (u Untracked) Diff(ctx context.Context, budget *Budget) (FileDiff, error) {
+	d := FileDiff{Status: "added", NewMode: u.Mode}
+	f, err := u.Scan(ctx, nil)
 	if err != nil {
 		if ctx.Err() != nil {
 			return d, err
@@ -169,64 +149,64 @@ func (u untracked) diff(ctx context.Context, budget *budget) (FileDiff, error) {
 		d.Truncated = true // unreadable
 		return d, nil
 	}
-	if f.binary {
+	if f.Binary {
 		d.Binary = true
 		return d, nil
 	}
-	d.Additions = f.lines
-	if f.lines == 0 {
+	d.Additions = f.Lines
+	if f.Lines == 0 {
 		return d, nil
 	}
-	r, err := u.open()
+	r, err := u.Open()
 	if err != nil {
 		d.Truncated = true
-		return d, nil //nolint:nilerr // gone by now
+		return d, nil // gone by now
 	}
 	defer r.Close()
 	lines := bufio.NewReaderSize(r, 64<<10)
-	h := Hunk{NewStart: 1, NewLines: f.lines, Lines: []string{}}
-	budget.open()
-	for range f.lines {
+	h := Hunk{NewStart: 1, NewLines: f.Lines, Lines: []string{}}
+	budget.Open()
+	for range f.Lines {
 		line, err := readLine(lines)
 		if err != nil && len(line) == 0 {
 			break
 		}
-		if !budget.take(len(line)) {
+		if !budget.Take(len(line)) {
 			d.Truncated = true
 			break
 		}
-		h.Lines = append(h.Lines, "+"+text(line))
+		h.Lines = append(h.Lines, "+"+Text(line))
 	}
 	if !f.complete && !d.Truncated {
-		h.Lines = append(h.Lines, noNewline)
+		h.Lines = append(h.Lines, NoNewline)
 	}
 	d.Hunks = append(d.Hunks, h)
 	return d, nil
 }
 
-// write writes the diff of an untracked file as git would write it for one that
+// Write writes the diff of an untracked file as git would write it for one that
 // was added.
-func (u untracked) write(ctx context.Context, w io.Writer, oidLength int) error {
+func (u Untracked) Write(ctx context.Context, w io.Writer, oidLength int) error {
 	sum := sha1.New() //nolint:gosec // git names objects by it
 	if oidLength == sha256.Size*2 {
 		sum = sha256.New()
 	}
-	f, err := u.scan(ctx, sum)
+	f, err := u.Scan(ctx, sum)
 	if err != nil {
 		return err
 	}
-	a, b := quote("a/"+u.path), quote("b/"+u.path)
+	a, b := Quote("a/"+u.Path), Quote("b/"+u.Path)
 	out := bufio.NewWriterSize(w, 64<<10)
-	fmt.Fprintf(out, "diff --git %s %s\nnew file mode %s\nindex %s..%s\n", a, b, u.mode, strings.Repeat("0", len(f.oid)), f.oid)
+	fmt.Fprintf(out, "diff --git %s %s\nnew file mode %s\nindex %s..%s\n", a, b, u.Mode, strings.Repeat("0", len(f.oid)), f.oid)
 	switch {
-	case f.binary:
+	case f.Binary:
 		err = u.writeBinary(out)
-	case f.lines > 0:
+	case f.Lines > 0:
 		// A name with a space ends in a tab, so that nothing takes the rest for a date.
-		if strings.Contains(u.path, " ") && !strings.HasPrefix(b, `"`) {
+		if strings.Contains(u.Path, " ") && !strings.HasPrefix(b, `"`) {
 			b += "\t"
 		}
-		fmt.Fprintf(out, "--- /dev/null\n+++ %s\n%s\n", b, hunkHeader(f.lines))
+		fmt.Fprintf(out, "--- /dev/null\n+++ %s\n%s\n", b, hunkHeader(f.Lines))
 		err = u.writeLines(out, f)
 	}
 	if err != nil {
@@ -244,14 +224,14 @@ func hunkHeader(lines int) string {
 
 var errChanged = errors.New("a file changed while it was read")
 
-func (u untracked) writeLines(out *bufio.Writer, f facts) error {
-	r, err := u.open()
+func (u Untracked) writeLines(out *bufio.Writer, f Facts) error {
+	r, err := u.Open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	in := bufio.NewReaderSize(r, 64<<10)
-	for lines, begun := 0, false; lines < f.lines; {
+	for lines, begun := 0, false; lines < f.Lines; {
 		piece, err := in.ReadSlice('\n')
 		if len(piece) > 0 && !begun {
 			_ = out.WriteByte('+') // errors stay with the writer
@@ -263,11 +243,11 @@ func (u untracked) writeLines(out *bufio.Writer, f facts) error {
 		switch {
 		case err == nil:
 			lines, begun = lines+1, false
-		case errors.Is(err, io.EOF) && lines == f.lines-1 && !f.complete:
-			_, err := out.WriteString("\n" + noNewline + "\n")
+		case errors.Is(err, io.EOF) && lines == f.Lines-1 && !f.complete:
+			_, err := out.WriteString("\n" + NoNewline + "\n")
 			return err
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("reading %s: %w", u.path, errors.Join(err, errChanged))
+			return fmt.Errorf("reading %s: %w", u.Path, errors.Join(err, errChanged))
 		}
 	}
 	return nil
@@ -275,21 +255,21 @@ func (u untracked) writeLines(out *bufio.Writer, f facts) error {
 
 // writeBinary writes a binary patch: the content, compressed, in lines of up to
 // 52 bytes.
-func (u untracked) writeBinary(out *bufio.Writer) error {
-	r, err := u.open()
+func (u Untracked) writeBinary(out *bufio.Writer) error {
+	r, err := u.Open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	fmt.Fprintf(out, "GIT binary patch\nliteral %d\n", u.size)
+	fmt.Fprintf(out, "GIT binary patch\nliteral %d\n", u.Size)
 	lines := &lines85{w: out}
 	packed := zlib.NewWriter(lines)
 	n, err := io.Copy(packed, r)
-	if err == nil && n != u.size {
+	if err == nil && n != u.Size {
 		err = errChanged
 	}
 	if err = errors.Join(err, packed.Close(), lines.flush()); err != nil {
-		return fmt.Errorf("reading %s: %w", u.path, err)
+		return fmt.Errorf("reading %s: %w", u.Path, err)
 	}
 	_, err = out.WriteString("\nliteral 0\nHcmV?d00001\n\n")
 	return err
