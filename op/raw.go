@@ -67,7 +67,8 @@ func (raw Raw) disposition() string {
 func (raw Raw) stream(a *answer) error {
 	a.w.Header().Set("Cache-Control", "no-store")
 	if a.r.Method != http.MethodHead {
-		if err := raw.Write(a.ctx, a.w); err != nil {
+		to := &sink{Writer: a.w}
+		if err := raw.Write(a.ctx, to); err != nil && !to.gone {
 			return err
 		}
 	}
@@ -75,6 +76,19 @@ func (raw Raw) stream(a *answer) error {
 		a.w.WriteHeader(http.StatusOK)
 	}
 	return nil
+}
+
+// sink notes that the client is gone: then nobody is left to tell.
+type sink struct {
+	*Writer
+	gone bool
+}
+
+// Write implements io.Writer.
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	s.gone = s.gone || err != nil
+	return n, err
 }
 
 // rangeWriter turns the plain-text failures of http.ServeContent into problems.

@@ -55,10 +55,10 @@ func TestLocate(t *testing.T) {
 		dir  string
 		want project.Place
 	}{
-		"top":               {repo, project.Place{Root: repo, Identity: git, Main: repo, VCS: "git"}},
-		"below":             {sub, project.Place{Root: repo, Identity: git, Main: repo, VCS: "git"}},
-		"linked work tree":  {linked, project.Place{Root: linked, Identity: git, Main: repo, VCS: "git"}},
-		"work tree of bare": {ofBare, project.Place{Root: ofBare, Identity: bare, Main: ofBare, VCS: "git"}},
+		"top":               {repo, project.Place{Root: repo, Identity: git, Main: repo, GitDir: git, VCS: "git"}},
+		"below":             {sub, project.Place{Root: repo, Identity: git, Main: repo, GitDir: git, VCS: "git"}},
+		"linked work tree":  {linked, project.Place{Root: linked, Identity: git, Main: repo, GitDir: filepath.Join(git, "worktrees", "linked"), VCS: "git"}},
+		"work tree of bare": {ofBare, project.Place{Root: ofBare, Identity: bare, Main: ofBare, GitDir: filepath.Join(bare, "worktrees", "tree"), VCS: "git"}},
 		"no git":            {plain, project.Place{Root: plain, Identity: plain, Main: plain, VCS: "none"}},
 		"dangling pointer":  {broken, project.Place{Root: broken, Identity: broken, Main: broken, VCS: "none"}},
 	} {
