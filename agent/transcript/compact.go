@@ -43,8 +43,11 @@ func Select(items []chat.Item, keep Keep) (Selection, bool) {
 	if start == len(items) && keep.Running != "" {
 		start = newest(items, first, keep)
 	}
-	if start == first && keep.Asked && keep.Running == "" {
+	if start == first && keep.Asked {
 		start = len(items)
+		if keep.Running != "" {
+			start = turnStart(items, first, start)
+		}
 	}
 	return Selection{Head: items[:start], Tail: items[start:]}, start > first
 }

@@ -46,6 +46,8 @@ type Options struct {
 	Demo bool
 	// Images lets the scripted model take images and PDF.
 	Images bool
+	// Context is how many tokens the scripted model takes; 0 is unknown.
+	Context int
 	// Config is the owner's configuration file; "" allows everything that tools
 	// may ask and names the scripted provider.
 	Config string
@@ -138,6 +140,9 @@ func (s *Server) configure(home string, o Options) {
 			s.t.Fatal(err)
 		}
 		model := map[string]any{"name": "Scripted"}
+		if o.Context > 0 {
+			model["limit"] = map[string]any{"context": o.Context, "output": o.Context / 8}
+		}
 		if o.Images {
 			model["modalities"] = map[string]any{"input": []string{"text", "image", "pdf"}}
 		}
