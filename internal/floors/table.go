@@ -28,7 +28,7 @@ func floorOf() map[string]int {
 	for floor, components := range [][]string{
 		{"id", "fault", "clock", "sse", "lifecycle", "failpoint"},
 		{"store", "chat", "rule", "env"},
-		{"event", "lease", "integrity"},
+		{"event", "lease", "integrity", "idempotency"},
 		{"config", "catalog", "auth", "access", "llm"},
 		{
 			"session", "project", "workspace", "vcs", "pty", "fs", "mcp", "lsp", "tool", "skill", "command",

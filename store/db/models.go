@@ -56,6 +56,21 @@ type EventHead struct {
 	TotalBytes int64
 }
 
+type Idempotency struct {
+	Scope     string
+	Key       string
+	Operation string
+	Target    string
+	BodyHash  string
+	State     string
+	Owner     string
+	Object    string
+	Status    int64
+	Header    dbtype.JSON
+	Answer    []byte
+	Created   int64
+}
+
 type Inbox struct {
 	SessionID      string
 	Ord            int64

@@ -90,12 +90,69 @@ type EventOldestRowsRow struct {
 	Size int64
 }
 
+type IdempotencyDeleteParams struct {
+	Scope  string
+	Key    string
+	Before int64
+}
+
+type IdempotencyGetParams struct {
+	Scope string
+	Key   string
+}
+
+type IdempotencyOldParams struct {
+	Before  int64
+	MaxRows int64
+}
+
+type IdempotencyOldRow struct {
+	Scope string
+	Key   string
+}
+
+type IdempotencyReserveParams struct {
+	Scope     string
+	Key       string
+	Operation string
+	Target    string
+	BodyHash  string
+	Owner     string
+	Object    string
+	Header    dbtype.JSON
+	Answer    []byte
+	Created   int64
+}
+
+type IdempotencySettleParams struct {
+	State  string
+	Status int64
+	Header dbtype.JSON
+	Answer []byte
+	Scope  string
+	Key    string
+	Owner  string
+}
+
+type IdempotencyTakeParams struct {
+	Owner     string
+	Scope     string
+	Key       string
+	FromState string
+	FromOwner string
+}
+
 type InboxByKeyParams struct {
 	SessionID      string
 	IdempotencyKey string
 }
 
 type InboxByMessageParams struct {
+	SessionID string
+	MessageID string
+}
+
+type InboxCancelParams struct {
 	SessionID string
 	MessageID string
 }
@@ -120,6 +177,12 @@ type InboxQueuedCountParams struct {
 
 type InboxQueuedParams struct {
 	SessionID string
+}
+
+type InboxSetDeliveryParams struct {
+	Delivery  string
+	SessionID string
+	MessageID string
 }
 
 type InboxSettleParams struct {
@@ -366,6 +429,10 @@ type SessionGetManyParams struct {
 }
 
 type SessionGetParams struct {
+	ID string
+}
+
+type SessionHoldParams struct {
 	ID string
 }
 

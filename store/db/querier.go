@@ -28,11 +28,21 @@ type Querier interface {
 	EventHeadAdvance(ctx context.Context, arg EventHeadAdvanceParams) (int64, error)
 	EventOldest(ctx context.Context) (int64, error)
 	EventOldestRows(ctx context.Context, arg EventOldestRowsParams) ([]EventOldestRowsRow, error)
+	IdempotencyDelete(ctx context.Context, arg IdempotencyDeleteParams) (int64, error)
+	IdempotencyGet(ctx context.Context, arg IdempotencyGetParams) (Idempotency, error)
+	IdempotencyOld(ctx context.Context, arg IdempotencyOldParams) ([]IdempotencyOldRow, error)
+	IdempotencyReserve(ctx context.Context, arg IdempotencyReserveParams) (int64, error)
+	IdempotencySettle(ctx context.Context, arg IdempotencySettleParams) (int64, error)
+	// The next attempt of a request that has no answer: only one gets it.
+	IdempotencyTake(ctx context.Context, arg IdempotencyTakeParams) (int64, error)
 	InboxByKey(ctx context.Context, arg InboxByKeyParams) (Inbox, error)
 	InboxByMessage(ctx context.Context, arg InboxByMessageParams) (Inbox, error)
+	InboxCancel(ctx context.Context, arg InboxCancelParams) (int64, error)
 	InboxInsert(ctx context.Context, arg InboxInsertParams) error
 	InboxQueued(ctx context.Context, arg InboxQueuedParams) ([]Inbox, error)
 	InboxQueuedCount(ctx context.Context, arg InboxQueuedCountParams) (int64, error)
+	// Changes from outside of the turn: no row means that the prompt does not wait any more.
+	InboxSetDelivery(ctx context.Context, arg InboxSetDeliveryParams) (int64, error)
 	InboxSettle(ctx context.Context, arg InboxSettleParams) (int64, error)
 	MessageAtIndex(ctx context.Context, arg MessageAtIndexParams) (int64, error)
 	MessageByID(ctx context.Context, arg MessageByIDParams) (Message, error)
@@ -74,6 +84,8 @@ type Querier interface {
 	SessionDelete(ctx context.Context, arg SessionDeleteParams) (int64, error)
 	SessionGet(ctx context.Context, arg SessionGetParams) (Session, error)
 	SessionGetMany(ctx context.Context, arg SessionGetManyParams) ([]Session, error)
+	// Locks the row, so that admissions, ends of turns and changes of the inbox take turns.
+	SessionHold(ctx context.Context, arg SessionHoldParams) (Session, error)
 	SessionInsert(ctx context.Context, arg SessionInsertParams) (Session, error)
 	SessionNextInbox(ctx context.Context, arg SessionNextInboxParams) (int64, error)
 	SessionNextMessage(ctx context.Context, arg SessionNextMessageParams) (int64, error)

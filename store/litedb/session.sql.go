@@ -160,6 +160,46 @@ func (q *Queries) SessionGet(ctx context.Context, arg SessionGetParams) (Session
 	return i, err
 }
 
+const sessionHold = `-- name: SessionHold :one
+UPDATE session SET inbox_ord = inbox_ord WHERE id = ?1 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+`
+
+// Locks the row, so that admissions, ends of turns and changes of the inbox take turns.
+func (q *Queries) SessionHold(ctx context.Context, arg SessionHoldParams) (Session, error) {
+	row := q.db.QueryRowContext(ctx, sessionHold, arg.ID)
+	var i Session
+	err := row.Scan(
+		&i.ID,
+		&i.Ord,
+		&i.ProjectID,
+		&i.WorkspaceID,
+		&i.Directory,
+		&i.Path,
+		&i.ParentID,
+		&i.RootID,
+		&i.Title,
+		&i.TitleFold,
+		&i.TitleSource,
+		&i.Agent,
+		&i.Model,
+		&i.Permission,
+		&i.Metadata,
+		&i.Cost,
+		&i.Tokens,
+		&i.MessageCount,
+		&i.MessageSeq,
+		&i.ContextSeq,
+		&i.InboxOrd,
+		&i.InboxParked,
+		&i.Generation,
+		&i.Created,
+		&i.Updated,
+		&i.Archived,
+		&i.Compacting,
+	)
+	return i, err
+}
+
 const sessionInsert = `-- name: SessionInsert :one
 INSERT INTO session (id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source,
     agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated)

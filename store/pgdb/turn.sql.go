@@ -56,6 +56,18 @@ func (q *Queries) InboxByMessage(ctx context.Context, arg InboxByMessageParams) 
 	return i, err
 }
 
+const inboxCancel = `-- name: InboxCancel :execrows
+UPDATE inbox SET state = 'cancelled' WHERE session_id = $1 AND message_id = $2 AND state = 'queued'
+`
+
+func (q *Queries) InboxCancel(ctx context.Context, arg InboxCancelParams) (int64, error) {
+	result, err := q.db.Exec(ctx, inboxCancel, arg.SessionID, arg.MessageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const inboxInsert = `-- name: InboxInsert :exec
 INSERT INTO inbox (session_id, ord, message_id, kind, delivery, state, body_hash, idempotency_key, prompt, turn_id, created)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -123,6 +135,19 @@ func (q *Queries) InboxQueuedCount(ctx context.Context, arg InboxQueuedCountPara
 	var total int64
 	err := row.Scan(&total)
 	return total, err
+}
+
+const inboxSetDelivery = `-- name: InboxSetDelivery :execrows
+UPDATE inbox SET delivery = $1 WHERE session_id = $2 AND message_id = $3 AND state = 'queued'
+`
+
+// Changes from outside of the turn: no row means that the prompt does not wait any more.
+func (q *Queries) InboxSetDelivery(ctx context.Context, arg InboxSetDeliveryParams) (int64, error) {
+	result, err := q.db.Exec(ctx, inboxSetDelivery, arg.Delivery, arg.SessionID, arg.MessageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const inboxSettle = `-- name: InboxSettle :execrows

@@ -41,3 +41,7 @@ UPDATE session SET compacting = sqlc.narg('compacting') WHERE id = @id RETURNING
 -- The model sees the conversation from here on.
 -- name: SessionSetContext :one
 UPDATE session SET context_seq = @context_seq, compacting = NULL, updated = @updated WHERE id = @id RETURNING *;
+
+-- Locks the row, so that admissions, ends of turns and changes of the inbox take turns.
+-- name: SessionHold :one
+UPDATE session SET inbox_ord = inbox_ord WHERE id = @id RETURNING *;

@@ -84,3 +84,10 @@ SELECT turn.id, turn.session_id, turn.state, CAST(COALESCE(session.parent_id, ''
 FROM turn JOIN session ON session.id = turn.session_id
 WHERE turn.ended IS NULL AND (CAST(sqlc.narg('root_id') AS text) IS NULL OR session.root_id = sqlc.narg('root_id'))
 ORDER BY session.ord;
+
+-- Changes from outside of the turn: no row means that the prompt does not wait any more.
+-- name: InboxSetDelivery :execrows
+UPDATE inbox SET delivery = @delivery WHERE session_id = @session_id AND message_id = @message_id AND state = 'queued';
+
+-- name: InboxCancel :execrows
+UPDATE inbox SET state = 'cancelled' WHERE session_id = @session_id AND message_id = @message_id AND state = 'queued';
