@@ -114,11 +114,8 @@ func New(ctx context.Context, c Config) *Engine {
 // Prompt admits a prompt and, when the session is idle, starts its turn. It
 // returns as soon as the prompt is stored.
 func (e *Engine) Prompt(ctx context.Context, a session.Admission) (session.Admitted, error) {
-	if e.isClosing() {
-		return session.Admitted{}, fault.New(fault.Stopping, "the server is stopping")
-	}
-	if !e.mayRun() {
-		return session.Admitted{}, fault.New(fault.StoreUnavailable, "this server may not run turns at the moment; try again")
+	if err := e.mayAdmit(); err != nil {
+		return session.Admitted{}, err
 	}
 	a.Owner, a.Generation = e.owner, e.generation.Load()
 	out, err := e.sessions.Admit(ctx, a)
@@ -130,6 +127,17 @@ func (e *Engine) Prompt(ctx context.Context, a session.Admission) (session.Admit
 		e.start(*out.Started, nil)
 	}
 	return out, nil
+}
+
+// mayAdmit refuses work that this server could not start.
+func (e *Engine) mayAdmit() error {
+	if e.isClosing() {
+		return fault.New(fault.Stopping, "the server is stopping")
+	}
+	if !e.mayRun() {
+		return fault.New(fault.StoreUnavailable, "this server may not run turns at the moment; try again")
+	}
+	return nil
 }
 
 // start runs a turn in a goroutine of the Engine; l is set when the turn lost an

@@ -77,11 +77,17 @@ func (p *place) Limits(chat.ModelRef) catalog.Limit     { return p.limits }
 
 func setup(t *testing.T, rules ...rule.Rule) *bundle {
 	t.Helper()
+	return setupStore(t, store.Config{}, rules...)
+}
+
+func setupStore(t *testing.T, c store.Config, rules ...rule.Rule) *bundle {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.Open(t.Context(), store.Config{URL: filepath.Join(t.TempDir(), "s.db"), Owner: "test"})
+	c.URL, c.Owner = filepath.Join(t.TempDir(), "s.db"), "test"
+	db, err := store.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,8 @@ type Config struct {
 	// Beat is the time between the signs of life of a long answer; 0 is ten
 	// seconds.
 	Beat time.Duration
+	// Keys keeps the answers to requests with an Idempotency-Key.
+	Keys op.Keys
 	// Routes are further ones, behind the same Access.
 	Routes []Route
 }
@@ -89,7 +91,7 @@ func (c Config) router() *chi.Mux {
 	router := chi.NewRouter()
 	router.NotFound(notFound)
 	router.MethodNotAllowed(methodNotAllowed(router))
-	serving := &op.Serving{Host: c.Host, BodyLimit: c.BodyLimit, Beat: c.Beat}
+	serving := &op.Serving{Host: c.Host, BodyLimit: c.BodyLimit, Beat: c.Beat, Keys: c.Keys}
 	for _, o := range c.Operations {
 		o.Mount(router, serving)
 	}

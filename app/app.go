@@ -21,6 +21,7 @@ import (
 	"github.com/switchyard-dev/switchyard/config"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/idempotency"
 	"github.com/switchyard-dev/switchyard/lease"
 	"github.com/switchyard-dev/switchyard/llm"
 	"github.com/switchyard-dev/switchyard/op"
@@ -106,6 +107,7 @@ type App struct {
 	joined   sync.WaitGroup
 
 	attachments *attachment.Service
+	keys        *idempotency.Service
 }
 
 // New opens everything but the listener, and settles the turns that an earlier
@@ -197,6 +199,7 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 	a.engine = agent.New(ctx, engine)
 	a.services = services
 	a.host.Attach(a.engine)
+	a.keys = idempotency.NewService(idempotency.Config{Store: a.store, IDs: ids, Owner: owner, Log: a.log})
 	return nil
 }
 
@@ -235,7 +238,7 @@ func (a *App) Handler(bound string) (http.Handler, error) {
 		return nil, err
 	}
 	return api.New(api.Config{
-		Host: a.host, Operations: operations.All(), Document: Document(a.config.Version), Access: guard.Wrap, BodyLimit: bodyLimit,
+		Host: a.host, Operations: operations.All(), Document: Document(a.config.Version), Access: guard.Wrap, BodyLimit: bodyLimit, Keys: a.keys,
 		Ready: func(context.Context) error { return a.store.Health() }, BasePath: a.config.BasePath, Log: a.log,
 	}), nil
 }

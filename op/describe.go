@@ -16,6 +16,9 @@ type Description struct {
 	Kind   Kind
 	Inputs []Input
 	Output Output
+	// Keyed operations take an Idempotency-Key; it is among the inputs of those
+	// that keep it by themselves.
+	Keyed bool
 	// Failures are the error codes by HTTP status, each list sorted.
 	Failures map[int][]fault.Code
 
@@ -24,7 +27,9 @@ type Description struct {
 
 // Describe implements Any.
 func (c *core) Describe() Description {
-	return Description{Spec: c.spec, Kind: c.kind, Inputs: c.inputs, Output: c.output, Failures: c.failures(), plan: c.plan}
+	return Description{
+		Spec: c.spec, Kind: c.kind, Inputs: c.inputs, Output: c.output, Keyed: c.keyed() || c.ownKey(), Failures: c.failures(), plan: c.plan,
+	}
 }
 
 // Tag is the group of the operation: the first segment of its name.
@@ -67,6 +72,9 @@ func (c *core) failures() map[int][]fault.Code {
 	}
 	if c.spec.Method != http.MethodGet {
 		all = append(all, codesOfWrites...)
+	}
+	if c.keyed() {
+		all = append(all, fault.IdempotencyConflict)
 	}
 	switch {
 	case c.kind == KindSession:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ type Serving struct {
 	BodyLimit int64
 	// Beat is the time between the spaces of an Early answer; 0 is ten seconds.
 	Beat time.Duration
+	// Keys keeps the answers to requests with an Idempotency-Key; nil does not
+	// look at the header.
+	Keys Keys
 
 	buffers sync.Pool // of *bytes.Buffer
 }
@@ -106,9 +110,25 @@ func (h *handler) serve(w *Writer, r *http.Request) error {
 	state := stateOf(r.Context())
 	state.header, state.hints = w.Header(), hints
 	ctx := context.WithValue(r.Context(), contextKey{}, state)
-	out, held, err := h.op.call(ctx, h.serving.Host, target, func(in any) error {
-		return h.op.plan().HTTP(w, r, query, h.bodyLimit(), in)
-	})
+	key, err := h.key(r)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		return h.once(ctx, w, r, target, query, key)
+	}
+	return h.answer(ctx, w, r, target, steps{read: func(ctx context.Context, in any) (context.Context, error) {
+		return ctx, h.read(w, r, query, in)
+	}})
+}
+
+func (h *handler) read(w *Writer, r *http.Request, query url.Values, in any) error {
+	return h.op.plan().HTTP(w, r, query, h.bodyLimit(), in)
+}
+
+// answer runs the operation and writes what it gives.
+func (h *handler) answer(ctx context.Context, w *Writer, r *http.Request, t Target, s steps) error {
+	out, held, err := h.op.call(ctx, h.serving.Host, t, s)
 	if held != nil {
 		// The lease ends with the answer: what it tells may still be read from
 		// the context's services while it is written.

@@ -68,6 +68,10 @@ type Spec struct {
 	Tail bool
 	// NoCursor leaves the X-Event-Cursor header out.
 	NoCursor bool
+	// Repeatable requests with an Idempotency-Key run again when nobody knows how
+	// the first ended, because the server died: they only read, or set something,
+	// or make one session, under SessionID. Others are refused then.
+	Repeatable bool
 
 	// Codes are the error codes to document beside those that every operation of
 	// this kind and method can give.
@@ -141,8 +145,7 @@ type Target struct {
 // scope is a context that holds a lease.
 type scope interface{ Release() }
 
-// core is what an operation is without its types. call runs the typed handler:
-// bind fills the input it is given a pointer to. The scope is nil where there is
+// core is what an operation is without its types. call runs the typed handler. The scope is nil where there is
 // nothing to release, else the caller releases it, on errors too.
 type core struct {
 	spec   Spec
@@ -150,7 +153,15 @@ type core struct {
 	inputs []Input
 	output Output
 	plan   func() *bind.Plan
-	call   func(ctx context.Context, h Host, t Target, bind func(in any) error) (any, scope, error)
+	call   func(ctx context.Context, h Host, t Target, s steps) (any, scope, error)
+}
+
+// steps are what the way into an operation adds to its run.
+type steps struct {
+	// read fills the input and gives the context to go on with.
+	read func(ctx context.Context, in any) (context.Context, error)
+	// begun, when not nil, hears that the handler is about to run.
+	begun func()
 }
 
 // New declares an operation. It panics when the declaration contradicts itself:
@@ -181,9 +192,10 @@ func (o *Operation[C, In, Out]) Do(ctx context.Context, c C, in In) (Out, error)
 	return o.handle(ctx, c, in)
 }
 
-func (o *Operation[C, In, Out]) run(ctx context.Context, h Host, t Target, bind func(in any) error) (any, scope, error) {
+func (o *Operation[C, In, Out]) run(ctx context.Context, h Host, t Target, s steps) (any, scope, error) {
 	in := new(In)
-	if err := bind(in); err != nil {
+	ctx, err := s.read(ctx, in)
+	if err != nil {
 		return nil, nil, err
 	}
 	c, err := resolve[C](ctx, h, t, o.spec.Item || o.spec.Many)
@@ -197,6 +209,9 @@ func (o *Operation[C, In, Out]) run(ctx context.Context, h Host, t Target, bind 
 			held.Release()
 		}
 	}()
+	if s.begun != nil {
+		s.begun()
+	}
 	out, err := o.handle(ctx, c, *in)
 	done = true
 	return out, held, err
@@ -207,7 +222,9 @@ func (c *core) Invoke(ctx context.Context, h Host, t Target, input json.RawMessa
 	if c.spec.Many {
 		ctx = withHints(ctx, []runtime.Hint{t.Hint})
 	}
-	out, held, err := c.call(ctx, h, t, func(in any) error { return c.plan().Flat(input, in) })
+	out, held, err := c.call(ctx, h, t, steps{read: func(ctx context.Context, in any) (context.Context, error) {
+		return ctx, c.plan().Flat(input, in)
+	}})
 	if held != nil {
 		defer held.Release()
 	}

@@ -33,7 +33,7 @@ func serve(t *testing.T, out any, err error) *lease {
 		func(context.Context, *runtime.Server, struct{}) (None, error) { return None{}, nil })
 	w := Track(httptest.NewRecorder())
 	l := &lease{writer: w}
-	o.call = func(context.Context, Host, Target, func(any) error) (any, scope, error) { return out, l, err }
+	o.call = func(context.Context, Host, Target, steps) (any, scope, error) { return out, l, err }
 	h := &handler{op: o.core, serving: &Serving{Host: noHost{}}}
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/a", nil))
 	return l

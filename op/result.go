@@ -155,6 +155,8 @@ type Output struct {
 	Data reflect.Type
 	// Tagged outputs have an ETag.
 	Tagged bool
+	// Early outputs are not there yet when their status is sent.
+	Early bool
 	// Other is the second form of an Alt; nil for none.
 	Other *Output
 }
@@ -196,7 +198,11 @@ func (Lines[T]) output() Output {
 	return Output{Shape: ShapeLines, Data: reflect.TypeFor[T]()}
 }
 
-func (Early[T]) output() Output { return outputOf(reflect.TypeFor[T]()) }
+func (Early[T]) output() Output {
+	o := outputOf(reflect.TypeFor[T]())
+	o.Early = true
+	return o
+}
 
 func (Alt[T, R]) output() Output {
 	o := outputOf(reflect.TypeFor[T]())

@@ -20,6 +20,7 @@ func All() []op.Any {
 		ProviderList,
 		QuestionList, QuestionReply, QuestionReject,
 		SessionActive, SessionCreate, SessionList, SessionGet, SessionUpdate, SessionDelete, SessionChildren,
+		SessionInboxList, SessionInboxUpdate, SessionInboxDelete,
 		SessionPrompt, SessionWait, SessionInterrupt, SessionCompact, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
 		VCSGet, VCSStatus, VCSDiff, VCSPatch,
 	}

@@ -121,7 +121,8 @@ func Kinds() []event.Descriptor {
 	return []event.Descriptor{
 		event.ServerConnected, event.ServerResync, event.ServerCursor, event.ServerLagged, event.ServerStopping,
 		session.Created, session.Updated, session.Deleted, session.StatusChanged, session.BecameIdle, session.Failed,
-		session.MessageUpdated, session.PartUpdated, session.PartChanged, session.Compacted, session.TodoUpdated, session.InboxAdded, session.InboxGone,
+		session.MessageUpdated, session.PartUpdated, session.PartChanged, session.Compacted, session.TodoUpdated, session.InboxAdded,
+		session.InboxUpdated, session.InboxGone,
 		permission.Asked, permission.RepliedEvent, question.Asked, question.RepliedEvent, question.RejectedEvent, agent.FileWasEdited,
 		vcs.BranchUpdated,
 	}

@@ -81,7 +81,7 @@ type FSSearchInput struct {
 
 // FSSearch finds paths by name.
 var FSSearch = op.New(op.Spec{
-	Name: "fs.search", Method: "POST", Path: "/api/fs/search", Summary: "Search paths by name.", NoCursor: true,
+	Name: "fs.search", Method: "POST", Path: "/api/fs/search", Summary: "Search paths by name.", NoCursor: true, Repeatable: true,
 	Example: FSSearchInput{Query: "sessrv", Limit: 10},
 }, func(ctx context.Context, rt *runtime.Request, in FSSearchInput) (fs.SearchOutput, error) {
 	return rt.Parts().FS.Search(ctx, fs.SearchInput{
@@ -103,7 +103,7 @@ type FSGrepInput struct {
 
 // FSGrep searches the contents of files.
 var FSGrep = op.New(op.Spec{
-	Name: "fs.grep", Method: "POST", Path: "/api/fs/grep", Summary: "Search file contents.", NoCursor: true,
+	Name: "fs.grep", Method: "POST", Path: "/api/fs/grep", Summary: "Search file contents.", NoCursor: true, Repeatable: true,
 	Doc:     "By path, then line. Binary files and files over 32 MiB are left out. With Accept: application/x-ndjson the matches come line by line.",
 	Codes:   []fault.Code{fault.PatternInvalid},
 	Example: FSGrepInput{Pattern: `func \w+Test`, Include: "*.go"},

@@ -31,7 +31,7 @@ var SessionCreate = op.New(op.Spec{
 	Summary: "Create a session pinned to resolved runtime context.",
 	Codes:   []fault.Code{fault.AgentUnknown, fault.ModelUnavailable, fault.SessionNotFound},
 	Aliases: map[string]string{"model.id": "model.modelID"},
-	Example: SessionCreateInput{Title: "Mend the parser"},
+	Example: SessionCreateInput{Title: "Mend the parser"}, Repeatable: true,
 }, func(ctx context.Context, rt *runtime.Request, in SessionCreateInput) (session.Session, error) {
 	if err := checkChoice(ctx, rt.Parts(), in.Agent, in.Model); err != nil {
 		return session.Session{}, err
@@ -49,7 +49,7 @@ var SessionCreate = op.New(op.Spec{
 		return session.Session{}, err
 	}
 	return rt.Sessions.Create(ctx, session.CreateInput{
-		ProjectID: projectID, Context: rt.Location(), Path: rt.PathInWorktree(), ParentID: parent, Title: in.Title, Agent: in.Agent,
+		ID: op.SessionID(ctx), ProjectID: projectID, Context: rt.Location(), Path: rt.PathInWorktree(), ParentID: parent, Title: in.Title, Agent: in.Agent,
 		Model: in.Model, Permission: in.Permission, Metadata: metadata,
 	})
 })

@@ -26,7 +26,7 @@ type SessionPromptInput struct {
 	Agent     string         `json:"agent,omitempty" maxLength:"200"`
 	Model     *chat.ModelRef `json:"model,omitempty"`
 	Variant   string         `json:"variant,omitempty" maxLength:"100"`
-	Key       string         `json:"Idempotency-Key,omitempty" in:"header" maxLength:"200"`
+	Key       string         `json:"Idempotency-Key,omitempty" in:"header" pattern:"^[!-~]{1,255}$" doc:"Kept with the session: sending the prompt again with it gives the first answer again."`
 }
 
 // SessionPromptOutput tells what became of a prompt.
@@ -34,7 +34,7 @@ type SessionPromptOutput struct {
 	Message   *op.JSON[chat.Item] `json:"message,omitempty" doc:"The message, once it is delivered."`
 	MessageID id.Message          `json:"messageID"`
 	Delivery  session.Delivery    `json:"delivery" enum:"immediate,deferred"`
-	State     string              `json:"state" enum:"delivered,queued"`
+	State     string              `json:"state" enum:"delivered,queued,cancelled" doc:"cancelled only when a prompt is sent again that was taken back."`
 	Position  int                 `json:"position,omitempty" doc:"Place among the waiting prompts, from 1."`
 	TurnID    id.Turn             `json:"turnID"`
 }
@@ -53,16 +53,18 @@ var SessionPrompt = op.New(op.Spec{
 	Values:  map[string]map[string]string{"delivery": {"steer": "immediate", "queue": "deferred"}},
 	Example: SessionPromptInput{Prompt: session.Prompt{Text: "Explain this repository."}},
 }, func(ctx context.Context, s *runtime.Session, in SessionPromptInput) (SessionPromptOutput, error) {
-	a, err := admission(ctx, s, in)
+	done, err := prompt(ctx, s, in)
 	if err != nil {
 		return SessionPromptOutput{}, err
 	}
-	done, err := s.Agent.Prompt(ctx, a)
-	if err != nil {
-		return SessionPromptOutput{}, err
+	if done.Replayed {
+		op.ResponseHeader(ctx).Set(op.HeaderReplayed, "true")
 	}
 	out := SessionPromptOutput{
 		MessageID: done.MessageID, Delivery: done.Delivery, State: "queued", Position: done.Position, TurnID: done.TurnID,
+	}
+	if done.Cancelled {
+		out.State = "cancelled"
 	}
 	if !done.Delivered {
 		return out, nil
@@ -77,14 +79,28 @@ var SessionPrompt = op.New(op.Spec{
 	return out, nil
 })
 
-// admission checks a prompt and settles what it runs with: its own choice, the
-// session's, the agent's, the default.
-func admission(ctx context.Context, s *runtime.Session, in SessionPromptInput) (session.Admission, error) {
-	none := session.Admission{}
-	body, err := json.Marshal(in)
-	if err != nil {
-		return none, fmt.Errorf("encoding a prompt: %w", err)
+// prompt admits a prompt, or gives what became of it when it was sent before.
+func prompt(ctx context.Context, s *runtime.Session, in SessionPromptInput) (session.Admitted, error) {
+	sent := session.Admission{SessionID: s.ID, MessageID: id.Message(in.MessageID), Key: in.Key}
+	in.Key = "" // not of the body that a repetition must equal
+	var err error
+	if sent.Body, err = json.Marshal(in); err != nil {
+		return session.Admitted{}, fmt.Errorf("encoding a prompt: %w", err)
 	}
+	if done, repeated, err := s.Sessions.Repeated(ctx, sent); err != nil || repeated {
+		return done, err
+	}
+	a, err := admission(ctx, s, in, sent)
+	if err != nil {
+		return session.Admitted{}, err
+	}
+	return s.Agent.Prompt(ctx, a)
+}
+
+// admission checks a prompt and settles what it runs with: its own choice, the
+// session's, the agent's, the default. sent already says which prompt it is.
+func admission(ctx context.Context, s *runtime.Session, in SessionPromptInput, sent session.Admission) (session.Admission, error) {
+	none := session.Admission{}
 	parts, err := s.Parts()
 	if err != nil {
 		return none, err
@@ -108,18 +124,16 @@ func admission(ctx context.Context, s *runtime.Session, in SessionPromptInput) (
 	if _, err := settings.Models.Model(ctx, ref); err != nil {
 		return none, err
 	}
-	prompt, err := parts.Attach(ctx, s.ID, in.Prompt)
+	sent.Prompt, err = parts.Attach(ctx, s.ID, in.Prompt)
 	if err != nil {
 		return none, err
 	}
-	delivery := session.Immediate
+	sent.Delivery = session.Immediate
 	if in.Delivery != "" {
-		delivery = session.Delivery(in.Delivery)
+		sent.Delivery = session.Delivery(in.Delivery)
 	}
-	return session.Admission{
-		SessionID: s.ID, MessageID: id.Message(in.MessageID), Prompt: prompt, Delivery: delivery, Agent: chosen.Name, Model: ref,
-		Key: in.Key, Body: body,
-	}, nil
+	sent.Agent, sent.Model = chosen.Name, ref
+	return sent, nil
 }
 
 // SessionWaitInput says what to wait for.
@@ -191,8 +205,8 @@ func wait(ctx context.Context, s *runtime.Session, turn id.Turn, timeout time.Du
 // SessionInterrupt stops the running turn.
 var SessionInterrupt = op.New(op.Spec{
 	Name: "session.interrupt", Method: "POST", Path: "/api/session/{sessionID}/interrupt",
-	Summary: "Stop the running turn; what it has written so far stays.",
-	Doc:     "Answers once the wish is stored; the turn ends within seconds. Prompts that wait stay parked until the next prompt. Repeating it, or an idle session, is no error.",
+	Summary: "Stop the running turn; what it has written so far stays.", Repeatable: true,
+	Doc: "Answers once the wish is stored; the turn ends within seconds. Prompts that wait stay parked until the next prompt. Repeating it, or an idle session, is no error.",
 }, func(ctx context.Context, s *runtime.Session, _ Empty) (op.None, error) {
 	return op.None{}, s.Agent.Interrupt(ctx, s.ID)
 })

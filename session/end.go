@@ -105,7 +105,7 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, run Run) (*Run, e
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	next, err := s.startTurn(ctx, tx, ses, rows[0], run.Owner, run.Generation)
+	next, err := s.startTurn(ctx, tx, ses, firstWaiting(rows), run.Owner, run.Generation)
 	return &next, err
 }
 

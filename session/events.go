@@ -118,6 +118,7 @@ var (
 	Compacted      = event.Define[CompactedPayload]("session.compacted", event.Invalidates("session.context"))
 	TodoUpdated    = event.Define[TodoPayload]("todo.updated")
 	InboxAdded     = event.Define[InboxItem]("session.inbox.added")
+	InboxUpdated   = event.Define[InboxItem]("session.inbox.updated")
 	InboxGone      = event.Define[InboxRemoved]("session.inbox.removed")
 )
 

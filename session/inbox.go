@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/switchyard-dev/switchyard/chat"
@@ -91,8 +92,9 @@ type Admitted struct {
 	// Position is the prompt's place among the waiting ones, from 1.
 	Position int
 	TurnID   id.Turn
-	// Replayed marks a repetition of an earlier admission.
-	Replayed bool
+	// Replayed marks a repetition of an earlier admission, Cancelled one whose
+	// prompt was withdrawn meanwhile.
+	Replayed, Cancelled bool
 	// Started is the run that the admission began, nil when none.
 	Started *Run
 }
@@ -126,10 +128,10 @@ func (s *Service) Admit(ctx context.Context, a Admission) (Admitted, error) {
 		if err != nil {
 			return err
 		}
-		if earlier, found, err := findAdmission(ctx, tx, a); err != nil {
+		if earlier, found, err := findAdmission(ctx, tx.Reader, a); err != nil {
 			return err
 		} else if found {
-			return s.replay(ctx, tx, earlier, hash, &out)
+			return replay(ctx, tx.Reader, earlier, hash, &out)
 		}
 		return s.admit(ctx, tx, a, ord, hash, &out)
 	})
@@ -137,38 +139,6 @@ func (s *Service) Admit(ctx context.Context, a Admission) (Admitted, error) {
 		return Admitted{}, fmt.Errorf("admitting a prompt to %s: %w", a.SessionID, err)
 	}
 	return out, nil
-}
-
-func findAdmission(ctx context.Context, tx *store.Tx, a Admission) (db.Inbox, bool, error) {
-	row, err := tx.InboxByMessage(ctx, db.InboxByMessageParams{SessionID: string(a.SessionID), MessageID: string(a.MessageID)})
-	if store.IsNoRows(err) && a.Key != "" {
-		row, err = tx.InboxByKey(ctx, db.InboxByKeyParams{SessionID: string(a.SessionID), IdempotencyKey: a.Key})
-	}
-	if store.IsNoRows(err) {
-		return db.Inbox{}, false, nil
-	}
-	return row, err == nil, err
-}
-
-func (s *Service) replay(ctx context.Context, tx *store.Tx, row db.Inbox, hash string, out *Admitted) error {
-	if row.BodyHash != hash {
-		return fault.New(fault.IdempotencyConflict, "message %q was sent before with another body", row.MessageID).
-			With("sessionID", row.SessionID).With("messageID", row.MessageID)
-	}
-	*out = Admitted{
-		MessageID: id.Message(row.MessageID), Delivery: Delivery(row.Delivery), Delivered: row.State == "delivered",
-		TurnID: id.Turn(row.TurnID), Replayed: true,
-	}
-	if row.State != "queued" {
-		return nil
-	}
-	queued, err := tx.InboxQueued(ctx, db.InboxQueuedParams{SessionID: row.SessionID})
-	for i, q := range queued {
-		if q.Ord == row.Ord {
-			out.Position = i + 1
-		}
-	}
-	return err
 }
 
 func (s *Service) admit(ctx context.Context, tx *store.Tx, a Admission, ord int64, hash string, out *Admitted) error {
@@ -181,6 +151,9 @@ func (s *Service) admit(ctx context.Context, tx *store.Tx, a Admission, ord int6
 	}
 	ses, err := read(ctx, tx.Reader, a.SessionID)
 	if err != nil {
+		return err
+	}
+	if err := unusedID(ctx, tx, a); err != nil {
 		return err
 	}
 	now := clock.Now()
@@ -221,6 +194,17 @@ func (s *Service) admit(ctx context.Context, tx *store.Tx, a Admission, ord int6
 	run, err := s.startTurn(ctx, tx, ses, row, a.Owner, a.Generation)
 	out.Delivered, out.TurnID, out.Started = true, run.TurnID, &run
 	return err
+}
+
+// unusedID refuses an id that a message of the session has which was no prompt:
+// the prompt could never be delivered.
+func unusedID(ctx context.Context, tx *store.Tx, a Admission) error {
+	_, err := tx.MessageByID(ctx, db.MessageByIDParams{SessionID: string(a.SessionID), ID: string(a.MessageID)})
+	if err == nil {
+		return fault.New(fault.IdempotencyConflict, "%q is the id of another message", a.MessageID).
+			With("sessionID", a.SessionID).With("messageID", a.MessageID)
+	}
+	return orNone(err)
 }
 
 // refer lets a session refer to the attachments among a prompt's files. One that
@@ -381,7 +365,14 @@ func (s *Service) join1(ctx context.Context, tx *store.Tx, run Run) (Boundary, e
 		return Boundary{Interrupt: turn.Interrupt != 0}, err
 	}
 	rows, err := tx.InboxQueued(ctx, db.InboxQueuedParams{SessionID: string(run.SessionID)})
-	if err != nil {
+	if err != nil || !slices.ContainsFunc(rows, func(row db.Inbox) bool { return row.Kind == kindCompact || immediate(row) }) {
+		return out, err
+	}
+	// Whoever changes the inbox holds this lock: what is read under it counts.
+	if _, err := hold(ctx, tx, run.SessionID); err != nil {
+		return out, err
+	}
+	if rows, err = tx.InboxQueued(ctx, db.InboxQueuedParams{SessionID: string(run.SessionID)}); err != nil {
 		return out, err
 	}
 	for _, row := range rows {
@@ -389,7 +380,7 @@ func (s *Service) join1(ctx context.Context, tx *store.Tx, run Run) (Boundary, e
 			out.Compact = &CompactWish{MessageID: id.Message(row.MessageID), ord: row.Ord}
 			continue
 		}
-		if Delivery(row.Delivery) != Immediate {
+		if !immediate(row) {
 			continue
 		}
 		ses, err := read(ctx, tx.Reader, run.SessionID)

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -234,6 +235,123 @@ func TestAKilledServersChildrenAreEnded(t *testing.T) {
 			t.Errorf("process %s is left: %s", pid, data)
 		}
 	}
+}
+
+// TestSC14_KeysAndPromptsOutliveAKill kills a server right after it has answered:
+// the prompt is there, and the same key gives the same answer.
+func TestSC14_KeysAndPromptsOutliveAKill(t *testing.T) {
+	t.Parallel()
+	state, home := t.TempDir(), t.TempDir()
+	p := spawn(t, state, home)
+	defer func() { p.kill() }()
+	key := func() (string, bool) {
+		var ses struct{ ID string }
+		status, header := p.keyed("/api/session", "create", map[string]any{"title": "T"}, &ses)
+		if status != http.StatusOK {
+			t.Fatalf("creating with a key: %d", status)
+		}
+		return ses.ID, header.Get("Idempotent-Replayed") == "true"
+	}
+	ses, replayed := key()
+	if replayed {
+		t.Error("the first answer is marked as replayed")
+	}
+	in := map[string]any{"messageID": "msg_p2", "prompt": map[string]any{"text": "say:done"}}
+	if status := p.call("POST", "/api/session/"+ses+"/prompt", in, nil); status != http.StatusOK {
+		t.Fatalf("prompting: %d", status)
+	}
+	p.kill()
+	p = spawn(t, state, home)
+	if again, replayed := key(); again != ses || !replayed {
+		t.Errorf("session %s, then %s, replayed %v", ses, again, replayed)
+	}
+	var prompted struct{ MessageID string }
+	if status := p.call("POST", "/api/session/"+ses+"/prompt", in, &prompted); status != http.StatusOK || prompted.MessageID != "msg_p2" {
+		t.Errorf("the prompt again: %d %+v", status, prompted)
+	}
+	if waited := p.wait(ses); waited != "completed" {
+		t.Errorf("the turn ended %q", waited)
+	}
+	if items := p.items(ses); items[0].Info.ID != "msg_p2" || items[len(items)-1].Info.Role != "assistant" {
+		t.Errorf("messages: %+v", items)
+	}
+}
+
+// TestAKilledCreationIsMadeOnce kills a server while it creates sessions with
+// keys; sending each again gives one session, whether it was made before or not.
+func TestAKilledCreationIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	state, home := t.TempDir(), t.TempDir()
+	p := spawn(t, state, home)
+	defer func() { p.kill() }()
+	made := map[string]string{} // session by key
+	for round := range 6 {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		for n := range 8 {
+			key := fmt.Sprintf("r%dn%d", round, n)
+			wg.Go(func() {
+				var ses struct{ ID string }
+				status, _ := p.keyed("/api/session", key, map[string]any{}, &ses)
+				mu.Lock()
+				defer mu.Unlock()
+				made[key] = ""
+				if status == http.StatusOK {
+					made[key] = ses.ID
+				}
+			})
+		}
+		<-time.After(time.Duration(rand.IntN(8000)) * time.Microsecond)
+		p.kill()
+		wg.Wait()
+		p = spawn(t, state, home)
+		for key, before := range made {
+			var ses struct{ ID string }
+			status, _ := p.keyed("/api/session", key, map[string]any{}, &ses)
+			if status != http.StatusOK || before != "" && ses.ID != before {
+				t.Fatalf("%s: %d, session %q, then %q", key, status, before, ses.ID)
+			}
+			made[key] = ses.ID
+		}
+	}
+	var all []struct{ ID string }
+	p.call("GET", "/api/session?scope=server&limit=200", nil, &all)
+	different := map[string]bool{}
+	for _, ses := range made {
+		different[ses] = true
+	}
+	if len(all) != len(made) || len(different) != len(made) {
+		t.Errorf("%d sessions, %d of them told, for %d keys", len(all), len(different), len(made))
+	}
+}
+
+// keyed posts with an Idempotency-Key; 0 for a server that is gone.
+func (p *process) keyed(path, key string, in, out any) (status int, header http.Header) {
+	data, err := json.Marshal(in)
+	if err != nil {
+		p.t.Error(err)
+		return 0, nil
+	}
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, bytes.NewReader(data))
+	if err != nil {
+		p.t.Error(err)
+		return 0, nil
+	}
+	r.Header.Set("Authorization", "Bearer "+p.token)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", key)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil
+	}
+	defer res.Body.Close()
+	answer := struct {
+		Data any `json:"data"`
+	}{Data: out}
+	if res.StatusCode == http.StatusOK && json.NewDecoder(res.Body).Decode(&answer) != nil {
+		return 0, nil
+	}
+	return res.StatusCode, res.Header
 }
 
 func allowAsked(p *process) {

@@ -153,6 +153,9 @@ func headersOf(d op.Description) map[string]*huma.Param {
 	if !d.NoCursor {
 		names = append(names, op.HeaderEventCursor)
 	}
+	if d.Keyed {
+		names = append(names, op.HeaderReplayed)
+	}
 	for _, form := range d.Output.Forms() {
 		if form.Tagged {
 			names = append(names, headerETag)

@@ -101,12 +101,19 @@ func frame(c Config, reg huma.Registry) *huma.OpenAPI {
 		Components: &huma.Components{
 			Schemas:   reg,
 			Responses: map[string]*huma.Response{},
+			Parameters: map[string]*huma.Param{
+				op.HeaderIdempotencyKey: {
+					Name: op.HeaderIdempotencyKey, In: op.InHeader, Schema: &huma.Schema{Type: huma.TypeString, Pattern: op.KeyPattern},
+					Description: "Chosen by the client, new for each new request: sending the request again with it gives the first answer again, for 24 hours at least.",
+				},
+			},
 			Headers: map[string]*huma.Header{
 				op.HeaderRequestID:        {Description: "Names the request in the server's log.", Schema: text},
 				op.HeaderEventCursor:      {Description: "Position of the event stream before what the answer tells: a stream that starts after it misses nothing.", Schema: text},
 				headerETag:                {Description: "Names this state of the content, for If-None-Match.", Schema: text},
 				op.HeaderContextDirectory: {Description: "Directory of the context, percent-encoded.", Schema: text},
 				op.HeaderContextWorkspace: {Description: "Workspace of the context.", Schema: text},
+				op.HeaderReplayed:         {Description: "`true` when the request was sent before with the same Idempotency-Key: this is what the first one was answered.", Schema: text},
 			},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"bearer": {Type: "http", Scheme: "bearer", Description: "The access token."},

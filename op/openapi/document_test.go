@@ -194,7 +194,7 @@ func TestOperationsAreDocumented(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/session/{sessionID}/prompt post": "query.force header.Idempotency-Key path.sessionID",
 		"/api/session/{sessionID}/message get": "query.limit query.types query.tag path.sessionID",
-		"/api/fs/grep post":                    "query.directory query.workspace",
+		"/api/fs/grep post":                    "query.directory query.workspace header.Idempotency-Key",
 		"/api/pty/{ptyID} delete":              "path.ptyID",
 		"/api/health get":                      "",
 	} {
@@ -202,6 +202,9 @@ func TestOperationsAreDocumented(t *testing.T) {
 		var got []string
 		list, _ := at("paths", place[0], place[1], "parameters").([]any)
 		for _, p := range list {
+			if ref, ok := p.(map[string]any)["$ref"].(string); ok {
+				p = at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+			}
 			got = append(got, fmt.Sprintf("%s.%s", p.(map[string]any)["in"], p.(map[string]any)["name"]))
 		}
 		if strings.Join(got, " ") != want {

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -27,6 +28,10 @@ func (b *builder) input(d op.Description, o *huma.Operation) {
 		o.Parameters = append(o.Parameters, p)
 	}
 	o.Parameters = append(o.Parameters, contextParameters(d)...)
+	own := func(f op.Input) bool { return f.Name == op.HeaderIdempotencyKey }
+	if d.Keyed && !slices.ContainsFunc(d.Inputs, own) {
+		o.Parameters = append(o.Parameters, &huma.Param{Ref: "#/components/parameters/" + op.HeaderIdempotencyKey})
+	}
 	if len(body) > 0 {
 		o.RequestBody = requestBody(b.in, d, body, shown)
 	}
