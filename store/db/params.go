@@ -192,6 +192,382 @@ type InboxSettleParams struct {
 	Ord       int64
 }
 
+type IntegrityCallsLostParams struct {
+	MaxRows int64
+}
+
+type IntegrityCallsLostRow struct {
+	ID        string
+	SessionID string
+	TurnID    string
+	PartID    string
+}
+
+type IntegrityCallsOpenParams struct {
+	MaxRows int64
+}
+
+type IntegrityCallsOpenRow struct {
+	ID        string
+	SessionID string
+	TurnID    string
+	Class     string
+}
+
+type IntegrityCallsTwiceParams struct {
+	MaxRows int64
+}
+
+type IntegrityCallsTwiceRow struct {
+	SessionID string
+	TurnID    string
+	PartID    string
+	Results   int64
+}
+
+type IntegrityCallsUnlikeParams struct {
+	MaxRows int64
+}
+
+type IntegrityCallsUnlikeRow struct {
+	ID        string
+	SessionID string
+	TurnID    string
+	State     string
+	PartID    string
+	PartState string
+}
+
+type IntegrityChildrenParams struct {
+	After   string
+	MaxRows int64
+}
+
+type IntegrityChildrenRow struct {
+	ID       string
+	ParentID *string
+}
+
+type IntegrityEventTotalsRow struct {
+	TotalRows  int64
+	TotalBytes int64
+	Newest     int64
+}
+
+type IntegrityEventsOfTurnsParams struct {
+	After   int64
+	MaxRows int64
+}
+
+type IntegrityEventsOfTurnsRow struct {
+	Seq       int64
+	Type      string
+	SessionID string
+	Size      int64
+	Payload   dbtype.JSON
+}
+
+type IntegrityEventsSkippedParams struct {
+	MaxRows int64
+}
+
+type IntegrityEventsSkippedRow struct {
+	Seq       int64
+	SessionID string
+	Type      string
+}
+
+type IntegrityInboxAbsentParams struct {
+	MaxRows int64
+}
+
+type IntegrityInboxAbsentRow struct {
+	SessionID string
+	TurnID    string
+	MessageID string
+	Started   int64
+	Seq       int64
+}
+
+type IntegrityInboxFullParams struct {
+	MaxQueued int64
+	MaxRows   int64
+}
+
+type IntegrityInboxFullRow struct {
+	SessionID string
+	Queued    int64
+}
+
+type IntegrityInboxLostParams struct {
+	MaxRows int64
+}
+
+type IntegrityInboxLostRow struct {
+	SessionID string
+	Ord       int64
+	MessageID string
+	TurnID    string
+}
+
+type IntegrityInboxStatesParams struct {
+	MaxRows int64
+}
+
+type IntegrityInboxStatesRow struct {
+	SessionID string
+	Ord       int64
+	MessageID string
+	State     string
+	Messages  int64
+}
+
+type IntegrityInboxStuckParams struct {
+	MaxRows int64
+}
+
+type IntegrityInboxStuckRow struct {
+	ID     string
+	Queued int64
+}
+
+type IntegrityInboxTwiceParams struct {
+	MaxRows int64
+}
+
+type IntegrityInboxTwiceRow struct {
+	SessionID      string
+	Ord            int64
+	MessageID      string
+	IdempotencyKey *string
+}
+
+type IntegrityMessageCountsParams struct {
+	MaxRows int64
+}
+
+type IntegrityMessageCountsRow struct {
+	ID           string
+	MessageSeq   int64
+	MessageCount int64
+	Found        int64
+	Lowest       int64
+	Highest      int64
+}
+
+type IntegrityMessagesParams struct {
+	AfterSession string
+	AfterSeq     int64
+	MaxRows      int64
+}
+
+type IntegrityMessagesRow struct {
+	SessionID string
+	Seq       int64
+	ID        string
+	Role      string
+	TurnID    string
+	Info      dbtype.JSON
+	TurnEnded *int64
+}
+
+type IntegrityPartsOpenParams struct {
+	MaxRows int64
+}
+
+type IntegrityPartsOpenRow struct {
+	SessionID  string
+	MessageSeq int64
+	Ord        int64
+	ID         string
+	Data       dbtype.JSON
+	TurnID     string
+	Effects    int64
+}
+
+type IntegrityPartsParams struct {
+	AfterSession string
+	AfterSeq     int64
+	AfterOrd     int64
+	MaxRows      int64
+}
+
+type IntegrityPartsRow struct {
+	SessionID  string
+	MessageSeq int64
+	Ord        int64
+	ID         string
+	Type       string
+	State      string
+	Data       dbtype.JSON
+	MessageID  string
+	TurnID     string
+}
+
+type IntegrityPartsTwiceParams struct {
+	MaxRows int64
+}
+
+type IntegrityPartsTwiceRow struct {
+	SessionID string
+	ID        string
+	Copies    int64
+}
+
+type IntegrityPermissionsParams struct {
+	MaxRows int64
+}
+
+type IntegrityPermissionsRow struct {
+	ID        string
+	SessionID string
+	TurnID    string
+}
+
+type IntegrityQuestionsParams struct {
+	MaxRows int64
+}
+
+type IntegrityQuestionsRow struct {
+	ID        string
+	SessionID string
+	TurnID    string
+}
+
+type IntegrityRootsParams struct {
+	MaxRows int64
+}
+
+type IntegrityRootsRow struct {
+	ID         string
+	ParentID   *string
+	RootID     string
+	ParentRoot string
+}
+
+type IntegrityTurnStatesParams struct {
+	MaxRows int64
+}
+
+type IntegrityTurnStatesRow struct {
+	ID        string
+	SessionID string
+	State     string
+	Started   int64
+	Ended     *int64
+}
+
+type IntegrityTurnsLostParams struct {
+	MaxRows int64
+}
+
+type IntegrityTurnsLostRow struct {
+	ID        string
+	SessionID string
+}
+
+type IntegrityTurnsOpenParams struct {
+	After   string
+	MaxRows int64
+}
+
+type IntegrityTurnsOpenRow struct {
+	ID        string
+	SessionID string
+	State     string
+	Owner     string
+}
+
+type IntegrityTurnsParams struct {
+	After   string
+	MaxRows int64
+}
+
+type IntegrityTurnsRow struct {
+	ID        string
+	SessionID string
+	State     string
+	Error     dbtype.JSON
+	Ended     *int64
+}
+
+type IntegrityTurnsTwiceParams struct {
+	MaxRows int64
+}
+
+type IntegrityTurnsTwiceRow struct {
+	ID        string
+	SessionID string
+}
+
+type MendCallParams struct {
+	State string
+	Ended int64
+	ID    string
+}
+
+type MendCountsParams struct {
+	MessageSeq   int64
+	MessageCount int64
+	ID           string
+}
+
+type MendEventDeleteParams struct {
+	Seq int64
+}
+
+type MendEventHeadParams struct {
+	Seq        int64
+	TotalRows  int64
+	TotalBytes int64
+}
+
+type MendInboxKeyParams struct {
+	SessionID string
+	Ord       int64
+}
+
+type MendInboxStateParams struct {
+	State     string
+	SessionID string
+	Ord       int64
+}
+
+type MendPartParams struct {
+	Type       string
+	State      string
+	Data       dbtype.JSON
+	SessionID  string
+	MessageSeq int64
+	Ord        int64
+}
+
+type MendPermissionParams struct {
+	Replied int64
+	ID      string
+}
+
+type MendQuestionParams struct {
+	Replied int64
+	ID      string
+}
+
+type MendTreeParams struct {
+	ParentID *string
+	RootID   string
+	ID       string
+}
+
+type MendTurnDeleteParams struct {
+	ID string
+}
+
+type MendTurnParams struct {
+	State string
+	Ended int64
+	ID    string
+}
+
 type MessageAtIndexParams struct {
 	SessionID string
 	Skip      int64
