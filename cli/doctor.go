@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,33 +18,64 @@ import (
 	"github.com/switchyard-dev/switchyard/access"
 	"github.com/switchyard-dev/switchyard/cli/internal/remote"
 	"github.com/switchyard-dev/switchyard/config"
+	"github.com/switchyard-dev/switchyard/integrity"
 )
 
 // toolTime bounds the question for a program's version.
 const toolTime = 5 * time.Second
 
+// exitBlind is the exit code where something could not be checked, or must not
+// be repaired now.
+const exitBlind = 2
+
 // doctor looks at one thing after the other and tells what it finds.
 type doctor struct {
-	out    io.Writer
-	to     remote.Connection
-	cfg    Config
-	failed int
+	out      io.Writer
+	to       remote.Connection
+	cfg      Config
+	database string
+	repair   bool
+	json     bool
+	report   report
+	failed   int
+	blind    int
+	damaged  bool // the store's file itself
+}
+
+// report is what --json prints.
+type report struct {
+	Checks   []checked           `json:"checks"`
+	Findings []integrity.Finding `json:"findings"`
+	Backup   string              `json:"backup,omitempty"`
+}
+
+// checked is a line of the doctor.
+type checked struct {
+	Level  string `json:"level"`
+	What   string `json:"what"`
+	Detail string `json:"detail"`
 }
 
 func doctorCommand(cfg Config) *cobra.Command {
-	d := &doctor{cfg: cfg}
+	d := &doctor{cfg: cfg, report: report{Checks: []checked{}, Findings: []integrity.Finding{}}}
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Find out what is wrong", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Find out what is wrong: the state directory, the token, the server or else its store, the\n" +
+		Use: "doctor", Short: "Find out what is wrong, and mend the store", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Find out what is wrong: the state directory, the token, the server, the store, the\n" +
 			"configuration that applies to the working directory, and the programs that tools need.\n" +
-			"It only looks: nothing is repaired. A store in PostgreSQL is judged by its server alone.\n\n" +
-			"Each line begins with ok, warn or fail. Exit codes: 0 nothing failed, 1 something did.",
-		Example: "  switchyard doctor\n  switchyard doctor --state /var/lib/switchyard",
+			"The store is read from end to end and held against the invariants that every crash must\n" +
+			"leave true. A store that a server uses is only read. --repair mends what it can, after a\n" +
+			"copy of a SQLite file was made beside it, and refuses while a server uses the store.\n\n" +
+			"Each line begins with ok, warn or fail; warn and ok need nothing to be done. Exit codes:\n" +
+			"0 nothing is wrong, 1 something is, 2 something could not be checked or repaired now.",
+		Example: "  switchyard doctor\n  switchyard doctor --state /var/lib/switchyard --repair\n  switchyard doctor --database postgres://localhost/switchyard --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.out = cmd.OutOrStdout()
 			return d.run(cmd.Context())
 		},
 	}
+	cmd.Flags().StringVar(&d.database, "database", "", "SQLite `file` or postgres:// URL (default: the file in the state directory)")
+	cmd.Flags().BoolVar(&d.repair, "repair", false, "mend what can be mended in the store")
+	cmd.Flags().BoolVar(&d.json, "json", false, "print one JSON object")
 	d.to.Flags(cmd.Flags())
 	return cmd
 }
@@ -52,12 +84,23 @@ func (d *doctor) run(ctx context.Context) error {
 	d.stateDirectory()
 	d.token()
 	d.server(ctx)
+	if d.database != "" || d.to.Server == "" && os.Getenv("SWITCHYARD_URL") == "" {
+		d.store(ctx)
+	}
 	d.configuration(ctx)
 	d.program(ctx, "git", true, "version control needs it")
 	d.program(ctx, "bash", false, "the bash tool uses sh instead")
 	d.program(ctx, "rg", false, "agents may like to use it, the built-in grep does not")
 	if ctx.Err() != nil {
 		return remote.Interrupted()
+	}
+	if d.json {
+		if err := json.NewEncoder(d.out).Encode(d.report); err != nil {
+			return err
+		}
+	}
+	if d.blind > 0 {
+		return remote.Exitf(exitBlind, "checks that failed: %d, that could not be made: %d", d.failed, d.blind)
 	}
 	if d.failed > 0 {
 		return remote.Exitf(remote.ExitFailed, "checks that failed: %d", d.failed)
@@ -69,7 +112,12 @@ func (d *doctor) say(level, what, format string, args ...any) {
 	if level == "fail" {
 		d.failed++
 	}
-	fmt.Fprintf(d.out, "%-4s  %s: %s\n", level, what, printable(fmt.Sprintf(format, args...)))
+	detail := printable(fmt.Sprintf(format, args...))
+	if d.json {
+		d.report.Checks = append(d.report.Checks, checked{Level: level, What: what, Detail: detail})
+		return
+	}
+	fmt.Fprintf(d.out, "%-4s  %s: %s\n", level, what, detail)
 }
 
 func (d *doctor) ok(what, format string, args ...any)   { d.say("ok", what, format, args...) }
@@ -125,13 +173,12 @@ func (d *doctor) token() {
 	d.ok(what, "%s", path)
 }
 
-// server asks the server how it is. Without one the store is looked at.
+// server asks the server how it is.
 func (d *doctor) server(ctx context.Context) {
 	const what = "server"
 	server, err := d.to.Find(ctx, d.cfg.program())
 	if errors.Is(err, remote.ErrNoServer) {
 		d.ok(what, "none is running here")
-		d.store(ctx)
 		return
 	}
 	if err != nil {

@@ -29,6 +29,7 @@ const (
 // lite is the SQLite engine: one writer goroutine that owns the only writing
 // connection and commits what waits together, and a pool of readers.
 type lite struct {
+	path    string
 	writer  *sql.DB
 	conn    *sql.Conn
 	level   string // what the writer goroutine set synchronous to
@@ -74,7 +75,7 @@ func openLite(ctx context.Context, c Config) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lite{lock: lock, relaxed: c.Relaxed, jobs: make(chan *liteJob, liteBatch), done: make(chan struct{})}
+	l := &lite{path: path, lock: lock, relaxed: c.Relaxed, jobs: make(chan *liteJob, liteBatch), done: make(chan struct{})}
 	if err := l.connect(ctx, path); err != nil {
 		return nil, errors.Join(err, l.free())
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -33,14 +32,8 @@ func migrateLite(ctx context.Context, handle *sql.DB, files iofs.FS, path string
 		if version == 0 {
 			return nil
 		}
-		backup := fmt.Sprintf("%s.v%d.%s.backup", path, version, time.Now().UTC().Format("20060102T150405.000"))
-		if err := private(backup); err != nil {
-			return err
-		}
-		if _, err := handle.ExecContext(ctx, "VACUUM INTO ?", backup); err != nil {
-			return fmt.Errorf("backing up before a migration: %w", err)
-		}
-		return nil
+		_, err := backupLite(ctx, handle, path, fmt.Sprintf("v%d", version))
+		return err
 	})
 }
 

@@ -17,8 +17,6 @@ func Repository() Rules {
 		},
 		Exceptions: []Exception{
 			{"access", "github.com/oklog/ulid/v2", "a token's id is its hash in the form of all ids, not a new id"},
-			{"cli", "database/sql", "doctor reads a store as it lies, without the lock and the migrations that opening it would take"},
-			{"cli", "modernc.org/sqlite", "the driver for it"},
 		},
 	}
 }
