@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
+	"github.com/switchyard-dev/switchyard/failpoint"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/llm"
 	"github.com/switchyard-dev/switchyard/permission"
@@ -203,6 +204,8 @@ func (r *callRun) begin(ctx context.Context) error {
 	if r.begun {
 		return nil
 	}
+	failpoint.Before(failpoint.Call)
+	defer failpoint.After(failpoint.Call)
 	return cs.write(ctx, r, func(ctx context.Context, tx *store.Tx) error {
 		return tx.ToolCallInsert(ctx, db.ToolCallInsertParams{
 			ID: string(r.rowID), SessionID: string(cs.turn.run.SessionID), TurnID: string(cs.turn.run.TurnID),
@@ -268,6 +271,8 @@ func (r *callRun) finish(ctx context.Context, result tool.Result, err error) err
 	// The result must be stored also when the turn was told to stop meanwhile.
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
+	failpoint.Before(failpoint.Result)
+	defer failpoint.After(failpoint.Result)
 	writeErr := cs.write(keep, r, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.ToolCallEnd(ctx, db.ToolCallEndParams{ID: string(r.rowID), State: state, Post: hashes(result.After), Ended: now})
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
+	"github.com/switchyard-dev/switchyard/failpoint"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/permission"
 	"github.com/switchyard-dev/switchyard/rule"
@@ -143,6 +144,8 @@ func (cs *calls) ask(ctx context.Context, runs []*callRun) error {
 		return nil
 	}
 	e := cs.turn.engine
+	failpoint.Before(failpoint.Ask)
+	defer failpoint.After(failpoint.Ask)
 	return e.sessions.Own(ctx, store.Durable, cs.turn.run, func(ctx context.Context, tx *store.Tx) error {
 		if err := e.permissions.Add(ctx, tx, all); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
+	"github.com/switchyard-dev/switchyard/failpoint"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/store/db"
@@ -27,6 +28,8 @@ type EndInput struct {
 // immediate prompts (again is true, nothing ended). Afterwards the next waiting
 // prompt starts the next turn in the same transaction (next).
 func (s *Service) End(ctx context.Context, run Run, in EndInput) (again bool, next *Run, err error) {
+	failpoint.Before(failpoint.End)
+	defer failpoint.After(failpoint.End)
 	err = s.Own(ctx, store.Durable, run, func(ctx context.Context, tx *store.Tx) error {
 		again, next = false, nil
 		// The session's row is the lock that admissions take too.
@@ -114,6 +117,8 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, run Run) (*Run, e
 func (s *Service) ForceEnd(ctx context.Context, turn Turn, outcome Outcome, failure *chat.Error,
 	settle func(run Run, reason string, failure *chat.Error) func(context.Context, *store.Tx) error,
 ) error {
+	failpoint.Before(failpoint.Recover)
+	defer failpoint.After(failpoint.Recover)
 	err := s.store.Write(ctx, store.Durable, func(ctx context.Context, tx *store.Tx) error {
 		ses, err := read(ctx, tx.Reader, turn.SessionID)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
+	"github.com/switchyard-dev/switchyard/failpoint"
 	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/store"
@@ -117,6 +118,8 @@ func (s *Service) Admit(ctx context.Context, a Admission) (Admitted, error) {
 		a.MessageID = id.New[id.Message](s.ids)
 	}
 	var out Admitted
+	failpoint.Before(failpoint.Admit)
+	defer failpoint.After(failpoint.Admit)
 	err := s.store.Write(ctx, store.Durable, func(ctx context.Context, tx *store.Tx) error {
 		out = Admitted{MessageID: a.MessageID, Delivery: a.Delivery}
 		// Taking the next place locks the session's row: admissions to one
@@ -348,6 +351,8 @@ type Boundary struct {
 // boundary, and tells what else is wanted of it.
 func (s *Service) Join(ctx context.Context, run Run) (Boundary, error) {
 	var out Boundary
+	failpoint.Before(failpoint.Join)
+	defer failpoint.After(failpoint.Join)
 	err := s.Own(ctx, store.Durable, run, func(ctx context.Context, tx *store.Tx) (err error) {
 		out, err = s.join1(ctx, tx, run)
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
 	"github.com/switchyard-dev/switchyard/event"
+	"github.com/switchyard-dev/switchyard/failpoint"
 	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/store"
@@ -123,6 +124,8 @@ type StepInput struct {
 // is called. It gives the message's sequence.
 func (s *Service) BeginStep(ctx context.Context, run Run, in StepInput) (int64, error) {
 	var seq int64
+	failpoint.Before(failpoint.Step)
+	defer failpoint.After(failpoint.Step)
 	err := s.Own(ctx, store.Relaxed, run, func(ctx context.Context, tx *store.Tx) (err error) {
 		if seq, err = s.insertMessage(ctx, tx, run, in.Message); err != nil {
 			return err
@@ -173,6 +176,12 @@ type PartWrite struct {
 
 // PutParts stores parts of a run (C3, C4).
 func (s *Service) PutParts(ctx context.Context, level store.Level, run Run, writes ...PartWrite) error {
+	point := failpoint.Save
+	if len(writes) > 0 && writes[0].Event {
+		point = failpoint.Part
+	}
+	failpoint.Before(point)
+	defer failpoint.After(point)
 	return s.Own(ctx, level, run, func(ctx context.Context, tx *store.Tx) error {
 		for _, w := range writes {
 			if err := s.putPart(ctx, tx, run, w); err != nil {
@@ -215,6 +224,8 @@ type AnswerInput struct {
 // PutAnswer stores the whole answer of a step: its parts with all tool calls
 // pending, the message, and what it used.
 func (s *Service) PutAnswer(ctx context.Context, run Run, in AnswerInput) error {
+	failpoint.Before(failpoint.Answer)
+	defer failpoint.After(failpoint.Answer)
 	err := s.Own(ctx, store.Durable, run, func(ctx context.Context, tx *store.Tx) error {
 		for _, w := range in.Parts {
 			if err := s.putPart(ctx, tx, run, w); err != nil {
