@@ -6,7 +6,7 @@ func Repository() Rules {
 	return Rules{
 		Module: "github.com/switchyard-dev/switchyard",
 		Floors: floorOf(),
-		Tools:  []string{"internal/gen", "internal/floors", "internal/testkit", "internal/testservices", "internal/simulate", "bench"},
+		Tools:  []string{"internal/crashtest", "internal/gen", "internal/floors", "internal/testkit", "internal/testservices", "internal/simulate", "bench"},
 		Only:   owners(),
 		At: map[string]string{
 			"runtime":    "it resolves contexts",
