@@ -49,6 +49,7 @@ func (t *turn) revive(ctx context.Context) error {
 	if !l.resume {
 		return l.outcome
 	}
+	s.calls = s.openCalls()
 	if left.Answer != nil {
 		set, err := t.prepare(ctx)
 		if err != nil {
@@ -65,21 +66,27 @@ func (t *turn) revive(ctx context.Context) error {
 	return nil
 }
 
-// reopen makes the step of a stored answer again, with the calls that have no
-// result. Its parts keep their places.
+// reopen makes the step of a stored answer again. Its parts keep their places.
 func (t *turn) reopen(left session.Remains) *step {
 	s := &step{turn: t, ord: left.Steps, seq: left.Seq, msg: left.Answer, blocks: map[int]*block{}, begun: left.Begun}
 	for i, w := range left.Parts {
 		b := &block{ord: w.Ord, part: w.Part, open: t.engine.sessions.Live().Open(t.run, w.Part)}
 		s.blocks[i] = b
 		s.parts = append(s.parts, b)
-		p, ok := w.Part.(*chat.ToolPart)
-		if !ok || chat.Terminal(p.State) {
-			continue
-		}
-		s.calls = append(s.calls, storedCall(i, p))
 	}
 	return s
+}
+
+// openCalls gives the calls of a reopened step that have no result: those that the
+// files showed to be done have one by then.
+func (s *step) openCalls() []llm.ToolCall {
+	var calls []llm.ToolCall
+	for i, b := range s.parts {
+		if p, ok := b.part.(*chat.ToolPart); ok && !chat.Terminal(p.State) {
+			calls = append(calls, storedCall(i, p))
+		}
+	}
+	return calls
 }
 
 // storedCall gives a call as the model wrote it.
