@@ -2,6 +2,7 @@
 #
 #   make test   all tests, on SQLite and on a PostgreSQL that is started for them
 #   make gen    the generated files: SQL code for both engines, the OpenAPI document
+#   make soak   kills the program for half an hour, or FOR=5m, or from SEED=1
 #   make fmt    the formatting
 #   make lint   formatting, linters, floors and sizes
 #   make check  all of these; fails if gen or fmt change a file
@@ -15,7 +16,7 @@ TOOLS := $(BIN)/golangci-lint $(BIN)/sqlc
 # Modules with tests, each below its own go.mod; tools has none.
 MODULES := . $(patsubst %/go.mod,%,$(wildcard sdk/*/go.mod))
 
-.PHONY: gen fmt lint test check run bench
+.PHONY: gen fmt lint test soak check run bench
 
 gen: $(BIN)/sqlc
 	$(GO) run ./internal/gen -sqlc $(BIN)/sqlc
@@ -37,6 +38,11 @@ test:
 	$(GO) build -o $(BIN)/testservices ./internal/testservices
 	$(BIN)/testservices -postgres -json -- sh -c 'status=0; for module in $(MODULES); do \
 		$(GO) -C $$module test -json -timeout 15m $(ARGS) $(PACKAGES) || status=1; done; exit $$status'
+
+FOR  ?= 30m
+SEED ?= 0
+soak:
+	$(GO) test -v -timeout 0 -run TestNothingIsLostInAnyKill ./internal/crashtest -crash.for=$(FOR) -crash.seed=$(SEED) -crash.keep=$(BIN)/soak
 
 check:
 	@before=$$(git status --porcelain; git diff | git hash-object --stdin); \

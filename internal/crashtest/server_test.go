@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/switchyard-dev/switchyard/cli"
-	"github.com/switchyard-dev/switchyard/failpoint"
 )
 
 const (
@@ -106,13 +105,30 @@ func spawn(t *testing.T, w *world, at string) *server {
 // failpointVariable is failpoint.Variable, which this build does not have.
 const failpointVariable = "SWITCHYARD_FAILPOINT"
 
-var _ = failpoint.Points // the names come from there
-
 // kill ends the process as power does, and waits for its end.
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.dead
 	s.client.CloseIdleConnections()
+}
+
+// gone tells that the process has ended.
+func (s *server) gone() bool {
+	select {
+	case <-s.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// ended waits for the end of a process that does not answer any more.
+func (s *server) ended() {
+	select {
+	case <-s.dead:
+	case <-time.After(patience):
+		s.t.Errorf("the server does not answer\n%s", s.errs.String())
+	}
 }
 
 // killed tells that the process, which has ended, was killed and did not exit.
@@ -153,11 +169,13 @@ func (s *server) call(method, path string, in, out any) (status int) {
 	r.Header.Set("Content-Type", "application/json")
 	res, err := s.client.Do(r)
 	if err != nil {
+		s.ended()
 		return 0
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
+		s.ended()
 		return 0
 	}
 	answer := struct {

@@ -133,7 +133,7 @@ func (w *world) write(unique string) string {
 
 // act sends prompts of all kinds, as long as the server lives.
 func (w *world) act(s *server) {
-	for range 3 + w.rng.IntN(6) {
+	for range 3 + w.rng.IntN(4) {
 		ses := w.session(s)
 		if ses == "" {
 			return
