@@ -116,13 +116,7 @@ func (s *Service) sweepFiles(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var known []string
-		if dir.Name() != stageDir {
-			if known, err = s.hashes(ctx, dir.Name()); err != nil {
-				return err
-			}
-		}
-		if err := s.sweepDir(filepath.Join(s.dir, dir.Name()), known, before); err != nil {
+		if err := s.sweepDir(ctx, dir.Name(), before); err != nil {
 			return err
 		}
 	}
@@ -140,9 +134,19 @@ func (s *Service) hashes(ctx context.Context, prefix string) ([]string, error) {
 	return list, nil
 }
 
-func (s *Service) sweepDir(dir string, known []string, before time.Time) error {
+// sweepDir reads the rows while nothing can be kept: a file whose row comes
+// after the look would seem to have none.
+func (s *Service) sweepDir(ctx context.Context, name string, before time.Time) error {
 	s.files.Lock()
 	defer s.files.Unlock()
+	var known []string
+	if name != stageDir {
+		var err error
+		if known, err = s.hashes(ctx, name); err != nil {
+			return err
+		}
+	}
+	dir := filepath.Join(s.dir, name)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("reading the directory of attachments: %w", err)

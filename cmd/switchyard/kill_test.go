@@ -269,10 +269,13 @@ func TestSC14_KeysAndPromptsOutliveAKill(t *testing.T) {
 	if status := p.call("POST", "/api/session/"+ses+"/prompt", in, &prompted); status != http.StatusOK || prompted.MessageID != "msg_p2" {
 		t.Errorf("the prompt again: %d %+v", status, prompted)
 	}
-	if waited := p.wait(ses); waited != "completed" {
+	// The kill came before the turn's end, or after.
+	waited := p.wait(ses)
+	if waited != "completed" && waited != "interrupted" {
 		t.Errorf("the turn ended %q", waited)
 	}
-	if items := p.items(ses); items[0].Info.ID != "msg_p2" || items[len(items)-1].Info.Role != "assistant" {
+	items := p.items(ses)
+	if items[0].Info.ID != "msg_p2" || waited == "completed" && items[len(items)-1].Info.Role != "assistant" {
 		t.Errorf("messages: %+v", items)
 	}
 }

@@ -39,7 +39,7 @@ func (w lineWriter) Write(p []byte) (int, error) {
 func TestServeOnPortZeroPrintsJSON(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", "")
-	f := &serveFlags{host: "127.0.0.1", port: 0, state: t.TempDir(), directory: t.TempDir(), logLevel: "error"}
+	f := &serveFlags{host: "127.0.0.1", port: 0, state: t.TempDir(), directory: t.TempDir(), logLevel: "error", leaseTTL: time.Minute}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := lineWriter{lines: make(chan string, 4)}

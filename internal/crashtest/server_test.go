@@ -21,7 +21,8 @@ import (
 
 const (
 	token = "swy_test-token-of-at-least-forty-characters-0123456789"
-	// patience bounds what takes milliseconds on an idle machine.
+	// patience bounds what takes milliseconds on an idle machine, and what waits
+	// for the longest command.
 	patience = 30 * time.Second
 )
 

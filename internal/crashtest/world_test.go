@@ -109,7 +109,7 @@ func (w *world) words(ses string) string {
 		return effect
 	case 6:
 		w.sleeps[ses] = true
-		return fmt.Sprintf(`tool:bash:{"command":"./effect %s 30"}`, unique)
+		return fmt.Sprintf(`tool:bash:{"command":"./effect %s 10"}`, unique)
 	case 7:
 		return strings.Join([]string{read, effect, read, w.write(unique)}, "\n")
 	case 8:

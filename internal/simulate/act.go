@@ -214,6 +214,10 @@ func (w *world) finish(ctx context.Context) error {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
+	// Titles are made beside the turns: nothing may be written after the look.
+	if err := w.server.engine.Close(); err != nil {
+		return err
+	}
 	if err := w.nudge(ctx); err != nil {
 		return err
 	}

@@ -69,11 +69,12 @@ func (r Request) UserTexts() []string {
 	return nil
 }
 
-// LastResult gives the last tool result if nothing was said since.
+// LastResult gives the last tool result if the user said nothing since. An answer
+// to it that was cut off may follow: a turn that goes on after a crash has one.
 func (r Request) LastResult() (string, bool) {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		m := r.Messages[i]
-		if len(m.Texts) > 0 {
+		if m.Role == "user" && len(m.Texts) > 0 {
 			return "", false
 		}
 		if n := len(m.Results); n > 0 {
