@@ -280,6 +280,7 @@ func (r *callRun) finish(ctx context.Context, result tool.Result, err error) err
 	if writeErr != nil {
 		return writeErr
 	}
+	r.block.ended = true
 	if err != nil && errors.Is(err, errRejected) {
 		return err
 	}
@@ -312,12 +313,14 @@ func (r *callRun) refuse(ctx context.Context, message string, metadata map[strin
 		r.part.State = chat.Failed(r.call.Input, message, metadata, chat.PartTime{Start: now, End: now})
 	})
 	cs := r.of
-	return cs.write(ctx, r, func(ctx context.Context, tx *store.Tx) error {
+	err := cs.write(ctx, r, func(ctx context.Context, tx *store.Tx) error {
 		if !r.begun {
 			return nil
 		}
 		return endCall(ctx, tx, session.Begun{ID: r.rowID})
 	})
+	r.block.ended = err == nil
+	return err
 }
 
 // stopping tells whether the server's stop is what ended ctx.

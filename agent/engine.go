@@ -142,9 +142,12 @@ func (e *Engine) mayAdmit() error {
 
 // start runs a turn in a goroutine of the Engine; l is set when the turn lost an
 // earlier run.
-func (e *Engine) start(run session.Run, l *lost) {
+func (e *Engine) start(run session.Run, l *lost) { e.launch(&turn{run: run, lost: l}) }
+
+func (e *Engine) launch(t *turn) {
+	run := t.run
 	ctx, cancel := context.WithCancelCause(e.ctx)
-	t := &turn{engine: e, run: run, cancel: cancel, lost: l, files: &seenFiles{seen: map[string]string{}}}
+	t.engine, t.cancel, t.files = e, cancel, &seenFiles{seen: map[string]string{}}
 	e.mu.Lock()
 	if e.closing || run.Generation != e.generation.Load() {
 		// The row says running; the next start, or term, of a server settles it.

@@ -69,6 +69,9 @@ func (r *callRun) prepare(ctx context.Context) (refused string, err error) {
 		}
 		return tool.Message(err), nil
 	}
+	if r.part.Typed() {
+		return "", nil // who typed it need not be asked
+	}
 	r.plan.Asks = append(r.plan.Asks, r.loopAsks()...)
 	decisions := tool.Decide(r.of.set.rules, r.plan)
 	if denied, ok := decisions.Denied(); ok {

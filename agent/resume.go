@@ -51,12 +51,9 @@ func (t *turn) revive(ctx context.Context) error {
 	}
 	s.calls = s.openCalls()
 	if left.Answer != nil {
-		set, err := t.prepare(ctx)
+		set, err := t.again(ctx, left)
 		if err != nil {
 			return err
-		}
-		if set == nil {
-			return fmt.Errorf("turn %s has an open answer, but owes none", t.run.TurnID)
 		}
 		if err := t.runCalls(ctx, s, set); err != nil {
 			return err
@@ -64,6 +61,18 @@ func (t *turn) revive(ctx context.Context) error {
 	}
 	t.lost = nil // from here on it is a turn like any other
 	return nil
+}
+
+// again gives what the calls of an open answer run with.
+func (t *turn) again(ctx context.Context, left session.Remains) (*setting, error) {
+	if typed(left) {
+		return t.typedSetting(ctx)
+	}
+	set, err := t.prepare(ctx)
+	if err == nil && set == nil {
+		err = fmt.Errorf("turn %s has an open answer, but owes none", t.run.TurnID)
+	}
+	return set, err
 }
 
 // reopen makes the step of a stored answer again. Its parts keep their places.

@@ -43,6 +43,7 @@ type block struct {
 	text   strings.Builder // what came so far; part's text shares its bytes
 	saved  int             // bytes at the last checkpoint
 	savedT time.Time
+	ended  bool // a call whose result is stored: nothing is written of it any more
 }
 
 // receive takes a model's answer as it comes: parts are stored before their

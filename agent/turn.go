@@ -37,6 +37,7 @@ type turn struct {
 	level int // sessions above this one
 	files *seenFiles
 	lost  *lost // set until a turn that lost its run was taken up
+	shell bool  // begins with a command that a person typed
 
 	set      *setting // of the last step
 	room     room
@@ -82,6 +83,11 @@ func (t *turn) run1(ctx context.Context) error {
 			return errParked // it was not taken up yet, so that nothing is lost
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if t.shell {
+		if err := t.runShell(ctx); err != nil {
 			return err
 		}
 	}
@@ -414,10 +420,14 @@ func (s *step) settleCalls() {
 	}
 }
 
-// writes gives all parts for storing; change, when not nil, alters each first.
+// writes gives the parts for storing, but for calls whose result is; change, when
+// not nil, alters each first.
 func (s *step) writes(change func(chat.Part)) []session.PartWrite {
 	out := make([]session.PartWrite, 0, len(s.parts)+1)
 	for _, b := range s.parts {
+		if b.ended {
+			continue
+		}
 		if change != nil {
 			b.open.Change(change)
 		}

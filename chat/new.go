@@ -17,6 +17,22 @@ func NewTool(h PartHead, callID, tool string) *ToolPart {
 	return &ToolPart{PartHead: h, Type: "tool", CallID: callID, Tool: tool, State: Pending(nil, "")}
 }
 
+// typedBy is the metadata of a call that a person made.
+const typedBy = "typed"
+
+// NewTyped makes the part of a call that a person made instead of a model.
+func NewTyped(h PartHead, callID, tool string, input json.RawMessage) *ToolPart {
+	p := NewTool(h, callID, tool)
+	p.State, p.Metadata = Pending(input, ""), map[string]any{typedBy: true}
+	return p
+}
+
+// Typed tells whether a person made the call instead of a model.
+func (p *ToolPart) Typed() bool {
+	typed, ok := p.Metadata[typedBy].(bool)
+	return ok && typed
+}
+
 // NewStepStart makes the part that opens a step.
 func NewStepStart(h PartHead) *StepStartPart {
 	return &StepStartPart{PartHead: h, Type: "step-start"}

@@ -21,7 +21,7 @@ func All() []op.Any {
 		QuestionList, QuestionReply, QuestionReject,
 		SessionActive, SessionCreate, SessionList, SessionGet, SessionUpdate, SessionDelete, SessionChildren,
 		SessionInboxList, SessionInboxUpdate, SessionInboxDelete,
-		SessionPrompt, SessionWait, SessionInterrupt, SessionCompact, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
+		SessionPrompt, SessionShell, SessionWait, SessionInterrupt, SessionCompact, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
 		VCSGet, VCSStatus, VCSDiff, VCSPatch,
 	}
 }

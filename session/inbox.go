@@ -247,8 +247,8 @@ func (s *Service) startTurn(ctx context.Context, tx *store.Tx, ses Row, row db.I
 	if err := StatusChanged.Append(tx, run.Origin, StatusPayload{SessionID: ses.ID, Status: status}); err != nil {
 		return run, err
 	}
-	if row.Kind == kindCompact {
-		return run, nil // its messages come with the summary
+	if row.Kind == kindCompact || row.Kind == kindShell {
+		return run, nil // its messages come with the summary, or the command
 	}
 	return run, s.deliver(ctx, tx, run, ses, row)
 }

@@ -114,13 +114,18 @@ func (out *Remains) readParts(ctx context.Context, r store.Reader, t Turn) error
 	return nil
 }
 
-// Calls gives the tool parts that have no result yet.
-func (out *Remains) Calls() []*chat.ToolPart {
-	var calls []*chat.ToolPart
+// Tools gives the tool parts.
+func (out *Remains) Tools() []*chat.ToolPart {
+	var tools []*chat.ToolPart
 	for _, w := range out.Parts {
-		if p, ok := w.Part.(*chat.ToolPart); ok && !chat.Terminal(p.State) {
-			calls = append(calls, p)
+		if p, ok := w.Part.(*chat.ToolPart); ok {
+			tools = append(tools, p)
 		}
 	}
-	return calls
+	return tools
+}
+
+// Calls gives the tool parts that have no result yet.
+func (out *Remains) Calls() []*chat.ToolPart {
+	return slices.DeleteFunc(out.Tools(), func(p *chat.ToolPart) bool { return chat.Terminal(p.State) })
 }

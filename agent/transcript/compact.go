@@ -138,9 +138,11 @@ func Due(items []chat.Item, turn id.Turn) bool {
 	return false
 }
 
+// called tells whether a model waits for the results of an answer's calls; what a
+// person typed is nobody's call.
 func called(item chat.Item) bool {
 	for _, p := range item.Parts {
-		if _, ok := p.(*chat.ToolPart); ok {
+		if call, ok := p.(*chat.ToolPart); ok && !call.Typed() {
 			return true
 		}
 	}
