@@ -97,8 +97,11 @@ func (d delegate) child(ctx context.Context, in tool.Task, a definition.Agent) (
 	return ses.ID, err
 }
 
-// denies are what an agent may never do; its children may not either.
-func denies(a definition.Agent) []rule.Rule { return a.Guard() }
+// denies are what an agent may never do; its children may not either. Exceptions
+// stay with the agent: as rules of a session they would lift configured denies.
+func denies(a definition.Agent) []rule.Rule {
+	return slices.DeleteFunc(slices.Clone(a.Guard()), func(r rule.Rule) bool { return r.Action != rule.Deny })
+}
 
 // key is the part of the call's id that the ids of the child and its prompt share.
 func (d delegate) key() string {

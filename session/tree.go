@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/store/db"
@@ -60,7 +62,15 @@ func (s *Service) OpenBelow(ctx context.Context, ses id.Session) ([]id.Session, 
 	}
 	var out []id.Session
 	for below := range tree.turns {
-		if below != ses && tree.under(below, ses) {
+		// Between the two may be sessions that run nothing: anybody may prompt one.
+		above, err := s.Ancestors(ctx, below)
+		if fault.Is(err, fault.SessionNotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(above, ses) {
 			out = append(out, below)
 		}
 	}
@@ -77,8 +87,8 @@ func readTree(ctx context.Context, r store.Reader, root *string) (Tree, error) {
 	return t, err
 }
 
-// under tells whether ses is above below. Between the two there are open turns
-// only: each waits for a task.
+// under tells whether a turn of ses waits for one of below: between the two there
+// are open turns only, of which each waits for a task.
 func (t Tree) under(below, ses id.Session) bool {
 	for at := t.parent[below]; at != ""; at = t.parent[at] {
 		if at == ses {
