@@ -197,6 +197,7 @@ func TestStartQueued(t *testing.T) {
 	b := setup(t)
 	ses := b.session()
 	b.prompt(ses, "hang")
+	b.eventually("a step", func() bool { return len(b.items(ses)) == 2 })
 	b.prompt2(ses, "say:waits", session.Deferred)
 	if err := b.engine.StartQueued(t.Context(), ses.ID); err != nil { // busy
 		t.Fatal(err)
