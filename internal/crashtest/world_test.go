@@ -28,6 +28,8 @@ type world struct {
 	acked map[string]string
 	// sleeps are the sessions that were told to run a command for long.
 	sleeps map[string]bool
+	// calls are the commands that the model asked for, as the store has them.
+	calls  map[string]int
 	serial int
 	seed   uint64
 }
