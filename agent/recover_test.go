@@ -274,6 +274,41 @@ func TestABegunWriteIsJudgedByItsFile(t *testing.T) {
 	}
 }
 
+// TestAWriteThatHappenedIsNotRepeated lets the turn go on after a crash: the file
+// shows that the call did its work, so that it has its one result already.
+func TestAWriteThatHappenedIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	file := filepath.Join(b.dir, "f")
+	write(t, file, "old")
+	ses := b.session()
+	b.prompt(ses, `tool:write:{"path":"f","content":"new"}`)
+	b.asked(1)
+	b.engine.Drop()
+	b.begun(ses, file, "old", "new")
+	write(t, file, "new")
+	if out := b.restart(true); out != (agent.Recovery{Resumed: 1}) {
+		t.Fatalf("recovery: %+v", out)
+	}
+	if got := b.wait(ses); got.Outcome != "completed" {
+		t.Errorf("outcome %s", got.Outcome)
+	}
+	done, ok := b.tools(ses)[0].State.(*chat.ToolCompleted)
+	if !ok || done.Metadata["reason"] != "recovered" {
+		t.Errorf("the call: %+v", b.tools(ses)[0].State)
+	}
+	turn, _, err := b.sessions.LastTurn(t.Context(), ses.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := store.Get(t.Context(), b.store, func(ctx context.Context, r store.Reader) ([]db.ToolCall, error) {
+		return r.ToolCallList(ctx, db.ToolCallListParams{TurnID: string(turn.ID)})
+	})
+	if err != nil || len(rows) != 1 || rows[0].State != "completed" {
+		t.Errorf("it ran as %+v, %v", rows, err)
+	}
+}
+
 // begun puts the store in the state right after C5 of the one asked call.
 func (b *bundle) begun(ses session.Session, file, pre, post string) {
 	b.t.Helper()
