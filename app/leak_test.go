@@ -46,8 +46,8 @@ func TestTurnsAndStreamsLeaveNothingBehind(t *testing.T) {
 	}
 	s := apptest.Start(t, apptest.Options{})
 	work := func(n int) {
-		turns(s, n)
-		streams(s, n)
+		runTurns(s, n)
+		abortStreams(s, n)
 		s.Plain.CloseIdleConnections()
 	}
 	work(40) // fills the pools
@@ -102,8 +102,8 @@ func stacks(t *testing.T) string {
 	return b.String()
 }
 
-// spread runs fn n times, four at once.
-func spread(n int, fn func(i int)) {
+// inLanes runs fn n times, four at once.
+func inLanes(n int, fn func(i int)) {
 	var wait sync.WaitGroup
 	for lane := range 4 {
 		wait.Go(func() {
@@ -115,14 +115,14 @@ func spread(n int, fn func(i int)) {
 	wait.Wait()
 }
 
-// turns runs n turns to their ends; some of them run a command, some are stopped.
-func turns(s *apptest.Server, n int) {
+// runTurns runs n turns to their ends; some of them run a command, some are stopped.
+func runTurns(s *apptest.Server, n int) {
 	sessions := make([]string, 16)
 	for i := range sessions {
 		sessions[i] = string(s.Session("").ID)
 	}
 	bearer := []string{"Authorization", "Bearer " + apptest.Token}
-	spread(n, func(i int) {
+	inLanes(n, func(i int) {
 		path := "/api/session/" + sessions[i%len(sessions)]
 		text := "say:hello"
 		switch i % 20 {
@@ -139,9 +139,9 @@ func turns(s *apptest.Server, n int) {
 	})
 }
 
-// streams opens n streams and leaves each after its first bytes.
-func streams(s *apptest.Server, n int) {
-	spread(n, func(int) {
+// abortStreams opens n streams and leaves each after its first bytes.
+func abortStreams(s *apptest.Server, n int) {
+	inLanes(n, func(int) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/api/event", nil)
