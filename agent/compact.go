@@ -9,7 +9,6 @@ import (
 	"github.com/switchyard-dev/switchyard/agent/transcript"
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
-	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/llm"
 	"github.com/switchyard-dev/switchyard/session"
@@ -44,8 +43,8 @@ type Compacted struct {
 // Compact summarises a session's conversation: at once when it is idle, else at
 // the next step boundary of its turn. It returns once the wish is stored.
 func (e *Engine) Compact(ctx context.Context, ses id.Session) (Compacted, error) {
-	if e.isClosing() {
-		return Compacted{}, fault.New(fault.Stopping, "the server is stopping")
+	if err := e.mayAdmit(); err != nil {
+		return Compacted{}, err
 	}
 	_, busy, err := e.sessions.OpenTurn(ctx, ses)
 	if err != nil {
@@ -61,6 +60,7 @@ func (e *Engine) Compact(ctx context.Context, ses id.Session) (Compacted, error)
 		}
 	}
 	out, err := e.sessions.AdmitCompact(ctx, ses, e.owner, e.generation.Load())
+	e.trouble(err)
 	if err != nil {
 		return Compacted{}, err
 	}

@@ -93,19 +93,26 @@ func turnStart(items []chat.Item, first, end int) int {
 	return first
 }
 
-// newest keeps whole messages of a running turn, the last one even when it is
-// too long: an unanswered prompt must be seen word by word.
+// newest keeps whole messages of a running turn. Some stay even when they are too
+// long: an unanswered prompt must be seen word by word. Failed answers do not
+// count, the model never sees them.
 func newest(items []chat.Item, first int, keep Keep) int {
-	start, used := len(items), int64(0)
+	start, used, seen := len(items), int64(0), false
 	for i := len(items) - 1; i >= first && turnOf(items[i]) == keep.Running; i-- {
 		used += sizeOf(items[i])
 		_, asked := items[i].Info.(*chat.UserMessage)
-		if used > keep.Tokens && (i < len(items)-1 || !asked && !keep.Asked) {
+		must := !seen && (asked || keep.Asked)
+		if used > keep.Tokens && !must {
 			break
 		}
-		start = i
+		start, seen = i, seen || !failed(items[i])
 	}
 	return start
+}
+
+func failed(item chat.Item) bool {
+	answer, ok := item.Info.(*chat.AssistantMessage)
+	return ok && answer.Error != nil && !called(item)
 }
 
 func turnOf(item chat.Item) id.Turn {

@@ -60,6 +60,8 @@ type Message struct {
 	Info struct {
 		ID    string      `json:"id"`
 		Role  string      `json:"role"`
+		Turn  string      `json:"turnID"`
+		Sum   any         `json:"summary"`
 		Error *chat.Error `json:"error"`
 		Time  struct {
 			Created   int64 `json:"created"`
@@ -78,6 +80,8 @@ type Part struct {
 	Mime  string `json:"mime"`
 	Name  string `json:"filename"`
 	URL   string `json:"url"`
+	Tail  string `json:"tail_start_id"`
+	Auto  bool   `json:"auto"`
 	State struct {
 		Attachments []Part `json:"attachments"`
 
