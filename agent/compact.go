@@ -189,6 +189,9 @@ func (t *turn) obey(ctx context.Context, wish *session.CompactWish) error {
 		return err // when the server stops, the wish stays for the next one
 	}
 	t.drop(ctx, wish)
+	if errors.Is(err, session.ErrWithdrawn) {
+		return nil
+	}
 	if err != nil && ctx.Err() == nil && transcript.Due(c.items, t.run.TurnID) {
 		t.logCompaction(err)
 		return nil

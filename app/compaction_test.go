@@ -3,14 +3,56 @@ package app_test
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/switchyard-dev/switchyard/app/apptest"
+	"github.com/switchyard-dev/switchyard/integrity"
 	"github.com/switchyard-dev/switchyard/llm/llmtest"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/store"
 )
+
+// compacted is the answer to a wish to compact.
+type compacted struct {
+	TurnID string `json:"turnID"`
+	Queued bool   `json:"queued"`
+}
+
+func compact(s *apptest.Server, ses session.Session) compacted {
+	return apptest.Data[compacted](s, "POST", "/api/session/"+string(ses.ID)+"/compact", map[string]any{})
+}
+
+// last gives the newest request that is for no title and no summary.
+func last(s *apptest.Server) llmtest.Request {
+	var out llmtest.Request
+	for _, r := range s.Model.Requests() {
+		if !r.Summary {
+			out = r
+		}
+	}
+	return out
+}
+
+func said(r llmtest.Request) string {
+	var all []string
+	for _, m := range r.Messages {
+		all = append(all, m.Texts...)
+	}
+	return strings.Join(all, "|")
+}
+
+func summaries(s *apptest.Server) int {
+	n := 0
+	for _, r := range s.Model.Requests() {
+		if r.Summary {
+			n++
+		}
+	}
+	return n
+}
 
 // compacting is the configuration of the tests: one whole turn may stay.
 const compacting = `{"permission": {"*": "allow"}, "compaction": {"tail_turns": 1, "preserve_recent_tokens": 100, "reserved": 0}}`
@@ -309,114 +351,46 @@ func TestCompactFails(t *testing.T) {
 	}
 }
 
-// used is an answer whose usage fills a context.
-func used(tokens int64, steps ...llmtest.Step) llmtest.Turn {
-	return llmtest.Turn{Steps: steps, Usage: llmtest.Usage{Input: tokens, Output: 10}}
-}
-
-func TestCompactAutomatically(t *testing.T) {
+// A wish that is taken back while its summary is made changes nothing.
+func TestCompactTakenBack(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.Options{Config: compacting, Context: 20_000})
-	ses := s.Session("")
-	s.Model.Enqueue(llmtest.Say("one"), used(17_000, llmtest.Text("two")), used(18_000, llmtest.Text("three")))
-	converse(t, s, ses, "1", "2", "3")
-	if len(summaryRequests(s)) != 0 {
-		t.Fatal("compacted below the threshold")
-	}
-	converse(t, s, ses, "say:four")
-	messages := s.Messages(ses)
-	if got := shape(messages); got != "u:compaction a:Scripted summary u:say:four a:four" || !messages[0].Parts[0].Auto {
-		t.Fatal(got)
-	}
-	converse(t, s, ses, "say:five")
-	if len(summaryRequests(s)) != 1 {
-		t.Fatal("what was counted before the compaction made another one")
-	}
-	// Also between the steps of one turn, whose newest steps stay.
-	s.Model.Enqueue(used(19_500, llmtest.Call("list", `{"path":"."}`)))
-	converse(t, s, ses, "work")
-	if got := shape(s.Messages(ses)); !strings.HasPrefix(got, "u:compaction a:Scripted summary u:work a:list a:done:") {
-		t.Fatal(got)
-	}
-}
-
-func TestCompactionOff(t *testing.T) {
-	t.Parallel()
-	config := `{"permission": {"*": "allow"}, "compaction": {"auto": false}}`
-	s := apptest.Start(t, apptest.Options{Config: config, Context: 20_000})
-	ses := s.Session("")
-	s.Model.Enqueue(used(25_000, llmtest.Text("one")))
-	converse(t, s, ses, "1", "say:two")
-	s.Model.Enqueue(llmtest.Overflow())
-	s.Prompt(ses, "3")
-	if w := s.Wait(ses); w.Outcome != "failed" || w.Error.Name != "ContextOverflowError" {
-		t.Fatalf("%+v", w)
-	}
-	if len(summaryRequests(s)) != 0 {
-		t.Fatal("compacted although it is off")
-	}
-	if compact(s, ses); s.Wait(ses).Outcome != "completed" || len(summaryRequests(s)) != 1 {
-		t.Fatal("a person may still compact")
-	}
-}
-
-func TestCompactAfterAnOverflow(t *testing.T) {
-	t.Parallel()
-	s := apptest.Start(t, apptest.Options{Config: compacting}) // the limit is not known
-	ses := s.Session("")
-	converse(t, s, ses, "say:"+strings.Repeat("long ", 2000), "say:two")
-	s.Model.Enqueue(llmtest.Overflow())
-	converse(t, s, ses, "say:three")
-	if got := shape(s.Messages(ses)); got != "u:compaction a:Scripted summary u:say:three a! a:three" {
-		t.Fatal(got)
-	}
-	if got := conversationOf(last(s)); got != "u:Sum up the conversation so far. a:Scripted summary u:say:three" {
-		t.Fatalf("sent %s", got)
-	}
-	// What is summed up may itself be too long: then older messages are left out.
-	converse(t, s, ses, "say:"+strings.Repeat("again ", 2000))
-	s.Model.Enqueue(llmtest.Overflow(), llmtest.Turn{Summary: true, Status: 400, ErrorCode: "context_length_exceeded"})
-	converse(t, s, ses, "say:four")
-	if n := len(summaryRequests(s)); n < 3 || len(summaryRequests(s)[n-1].Body) >= len(summaryRequests(s)[n-2].Body) {
-		t.Fatalf("%d summaries", n)
-	}
-}
-
-func TestCompactThreeTimesInVain(t *testing.T) {
-	t.Parallel()
-	config := `{"permission": {"*": "allow"}, "compaction": {"preserve_recent_tokens": 8000}}`
-	s := apptest.Start(t, apptest.Options{Config: config, Context: 200_000})
+	s := apptest.Start(t, apptest.Options{Config: compacting})
 	ses := s.Session("")
 	converse(t, s, ses, "say:one", "say:two")
-	for range 3 {
-		s.Model.Enqueue(llmtest.Turn{Steps: []llmtest.Step{llmtest.Call("list", `{"path":"."}`)}}, llmtest.Turn{Steps: []llmtest.Step{llmtest.Call("read", `{"path":"x"}`)}})
+	before := shape(s.Messages(ses))
+	s.Model.Enqueue(llmtest.Turn{Summary: true, Steps: []llmtest.Step{llmtest.Hang()}})
+	got := compact(s, ses)
+	hanging(t, s, 1)
+	inbox := "/api/session/" + string(ses.ID) + "/inbox"
+	queue := apptest.Data[[]session.Queued](s, "GET", inbox, nil)
+	if len(queue) != 1 || queue[0].Kind != "compact" {
+		t.Fatalf("%+v", queue)
 	}
-	for n := range 5 {
-		// Each summary is longer than what it takes the place of.
-		text := strings.Repeat("no shorter ", 100*(n+1))
-		s.Model.Enqueue(llmtest.Overflow(), llmtest.Turn{Summary: true, Steps: []llmtest.Step{llmtest.Text(text)}})
+	if a := s.Do("DELETE", inbox+"/"+string(queue[0].MessageID), nil); a.Status != http.StatusNoContent {
+		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	s.Prompt(ses, "go on")
-	w := s.Wait(ses)
-	if w.Outcome != "failed" || w.Error.Name != "ContextOverflowError" || !strings.Contains(w.Error.Data.Message, "200000 tokens") {
+	s.Model.Release()
+	if w := s.Wait(ses); w.Outcome != "completed" || w.TurnID != got.TurnID {
 		t.Fatalf("%+v", w)
 	}
-	if n := len(summaryRequests(s)); n != 3 || !strings.Contains(w.Error.Data.Message, "after 3 compactions") {
-		t.Fatalf("compacted %d times: %s", n, w.Error.Data.Message)
+	if shape(s.Messages(ses)) != before || current(s, ses).Time.Compacting != 0 {
+		t.Fatal("the conversation changed")
 	}
-}
-
-func TestCompactNothing(t *testing.T) {
-	t.Parallel()
-	s := apptest.Start(t, apptest.Options{})
-	ses := s.Session("")
-	s.Model.Enqueue(llmtest.Overflow())
-	s.Prompt(ses, "too long by itself")
-	w := s.Wait(ses)
-	if w.Outcome != "failed" || w.Error.Name != "ContextOverflowError" || !strings.Contains(w.Error.Data.Message, "nothing to compact") {
-		t.Fatalf("%+v", w)
+	compact(s, ses)
+	s.Wait(ses)
+	converse(t, s, ses, "say:three")
+	s.Stop()
+	db, err := store.Open(t.Context(), store.Config{URL: filepath.Join(s.State, "switchyard.db"), Owner: "test"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(summaryRequests(s)) != 0 {
-		t.Fatal("a prompt was summed up instead of seen")
+	found, err := store.Get(t.Context(), db, func(ctx context.Context, r store.Reader) ([]integrity.Finding, error) {
+		return integrity.Check(ctx, r, integrity.Options{})
+	})
+	if err != nil || len(found) != 0 {
+		t.Errorf("%v %v", found, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
 	}
 }

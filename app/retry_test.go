@@ -233,3 +233,27 @@ func TestDoomLoopRules(t *testing.T) {
 		converse(t, s, ses, `tool:list:{"path":"."}`) // another turn begins anew
 	})
 }
+
+// TestSC26_InterruptDuringADelay: a long wait for the provider ends at once.
+func TestSC26_InterruptDuringADelay(t *testing.T) {
+	t.Parallel()
+	patient := func(c *app.Config) { c.Retry = llm.RetryPolicy{Max: 30 * time.Second} }
+	s := apptest.Start(t, apptest.Options{Change: patient})
+	ses := s.Session("")
+	s.Model.Enqueue(llmtest.Turn{Status: http.StatusTooManyRequests, RetryAfter: "25"})
+	stream := s.Events(apptest.Query("session", string(ses.ID)))
+	s.Prompt(ses, "say:ok")
+	eventually(t, "a retry", func() bool {
+		active := apptest.Data[map[string]session.Status](s, "GET", "/api/session/active"+apptest.Query("scope", "server"), nil)
+		return active[string(ses.ID)].Type == "retry" && active[string(ses.ID)].Attempt == 1
+	})
+	begun := time.Now()
+	s.Do("POST", "/api/session/"+string(ses.ID)+"/interrupt", map[string]any{})
+	stream.Until("session.idle")
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("idle after %v", took)
+	}
+	if w := s.Wait(ses); w.Outcome != "cancelled" {
+		t.Errorf("%+v", w)
+	}
+}

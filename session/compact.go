@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -22,6 +23,10 @@ const (
 	kindPrompt  = "prompt"
 	kindCompact = "compact"
 )
+
+// ErrWithdrawn says that the wish to compact was taken back while the summary was
+// made.
+var ErrWithdrawn = errors.New("session: the wish to compact was taken back")
 
 // CompactWish is a waiting wish to compact. MessageID is reserved for the
 // message that marks the compaction.
@@ -129,7 +134,10 @@ func (s *Service) DropCompaction(ctx context.Context, run Run, wish *CompactWish
 		if err := clearCompacting(ctx, tx, run.Origin, ses.row); err != nil {
 			return err
 		}
-		return settleWish(ctx, tx, run, wish, "cancelled")
+		if err := settleWish(ctx, tx, run, wish, "cancelled"); !errors.Is(err, ErrWithdrawn) {
+			return err
+		}
+		return nil
 	})
 }
 
@@ -163,8 +171,11 @@ func settleWish(ctx context.Context, tx *store.Tx, run Run, wish *CompactWish, s
 		return nil
 	}
 	n, err := tx.InboxSettle(ctx, db.InboxSettleParams{SessionID: string(run.SessionID), Ord: wish.ord, State: state, TurnID: string(run.TurnID)})
-	if err != nil || n == 0 {
+	if err != nil {
 		return err
+	}
+	if n == 0 {
+		return ErrWithdrawn
 	}
 	return InboxGone.Append(tx, run.Origin, InboxRemoved{SessionID: run.SessionID, MessageID: wish.MessageID, Reason: state})
 }
@@ -185,7 +196,8 @@ type CompactionInput struct {
 }
 
 // PutCompaction stores a summary and makes it the beginning of what the model
-// sees. All of it is one write: until then the old conversation is valid.
+// sees. All of it is one write: until then the old conversation is valid. A wish
+// that was taken back is ErrWithdrawn, and nothing is stored.
 func (s *Service) PutCompaction(ctx context.Context, run Run, in CompactionInput) error {
 	failpoint.Before(failpoint.Compact)
 	err := s.Own(ctx, store.Durable, run, func(ctx context.Context, tx *store.Tx) error {
