@@ -49,6 +49,7 @@ const (
 	ConfigInvalid       Code = "config_invalid"
 	VCSLocked           Code = "vcs_locked"
 	PatchConflict       Code = "patch_conflict"
+	ImportConflict      Code = "import_conflict"
 
 	ETagMismatch         Code = "etag_mismatch"
 	BodyTooLarge         Code = "body_too_large"
@@ -83,7 +84,7 @@ var statusOf = map[Code]int{
 
 	DirectoryMissing: 409, SessionBusy: 409, AlreadyReplied: 409, AlreadyDelivered: 409,
 	IdempotencyConflict: 409, ModelUnavailable: 409, AgentUnknown: 409, ConfigInvalid: 409,
-	VCSLocked: 409, PatchConflict: 409,
+	VCSLocked: 409, PatchConflict: 409, ImportConflict: 409,
 
 	ETagMismatch: 412, BodyTooLarge: 413, UnsupportedMediaType: 415, RangeInvalid: 416,
 	ValidationFailed: 422, UnknownParameter: 422,

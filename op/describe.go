@@ -67,6 +67,9 @@ func (c *core) failures() map[int][]fault.Code {
 	switch {
 	case c.has(InRaw):
 		all = append(all, codesOfRaw...)
+		if len(c.spec.Consumes) > 0 {
+			all = append(all, fault.UnsupportedMediaType)
+		}
 	case bind.HasBody(c.spec.Method):
 		all = append(all, codesOfBodies...)
 	}

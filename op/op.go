@@ -86,6 +86,8 @@ type Spec struct {
 	// Values are accepted spellings of values: dotted field, then synonym to
 	// canonical value.
 	Values map[string]map[string]string
+	// Consumes names the media types of a raw body; none means any.
+	Consumes []string
 	// Produces names the media types of a Raw result.
 	Produces []string
 	// Example is an input, Returns what is in the answer's data for it.
@@ -180,7 +182,7 @@ func New[C Scope, In, Out any](s Spec, handle func(context.Context, C, In) (Out,
 // reads says what the operation's input is read from.
 func (c *core) reads() bind.Config {
 	s := c.spec
-	b := bind.Config{Method: s.Method, Path: s.Path, Tail: s.Tail, Aliases: s.Aliases, Values: s.Values, Inputs: c.inputs}
+	b := bind.Config{Method: s.Method, Path: s.Path, Tail: s.Tail, Aliases: s.Aliases, Values: s.Values, Inputs: c.inputs, Consumes: s.Consumes}
 	if c.kind == KindRequest {
 		b.Context = hintNames
 	}

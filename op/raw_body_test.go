@@ -148,3 +148,58 @@ func TestARawAnswerSaysHowToSaveIt(t *testing.T) {
 		}
 	}
 }
+
+func TestARawBodyMayBeOfNamedTypesOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t, op.New(op.Spec{
+		Name: "thing.take", Method: "POST", Path: "/api/thing", Summary: "Takes JSON.", Consumes: []string{op.TypeJSON},
+	}, func(_ context.Context, _ *runtime.Server, in uploadInput) (string, error) { return in.Body.Type, nil }))
+	b.send("POST", "/api/thing", "{").wantData(t, `"application/json"`)
+	for _, other := range []string{"", "text/plain", "application/json-seq"} {
+		b.send("POST", "/api/thing", "{", "Content-Type", "", "Content-Type", other).wantProblem(t, fault.UnsupportedMediaType)
+	}
+}
+
+func TestContentThatIsMadeAsItIsSent(t *testing.T) {
+	t.Parallel()
+	type input struct {
+		Fail string `json:"fail,omitempty"`
+	}
+	b := setup(t, op.New(op.Spec{
+		Name: "thing.write", Method: "GET", Path: "/api/thing", Summary: "Writes.", Produces: []string{"text/plain"},
+	}, func(_ context.Context, _ *runtime.Server, in input) (op.Raw, error) {
+		return op.Raw{Type: "text/plain", Name: "a.txt", Write: func(_ context.Context, w io.Writer) error {
+			if in.Fail == "early" {
+				return fault.New(fault.SessionNotFound, "gone")
+			}
+			_, err := io.WriteString(w, "begun")
+			if in.Fail == "late" {
+				return fault.New(fault.SessionNotFound, "gone")
+			}
+			return err
+		}}, nil
+	}))
+	get := func(query string) (*http.Response, string, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/api/thing"+query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return nil, "", err
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		return res, string(text), err
+	}
+	res, text, err := get("")
+	if err != nil || text != "begun" || res.Header.Get("Content-Disposition") != "attachment; filename=a.txt" || res.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%q %v %v", text, res.Header, err)
+	}
+	if res, text, err := get("?fail=early"); err != nil || res.StatusCode != http.StatusNotFound || res.Header.Get("Content-Disposition") != "" {
+		t.Errorf("%q %v", text, err)
+	}
+	if _, text, err := get("?fail=late"); err == nil {
+		t.Errorf("half an answer looks whole: %q", text)
+	}
+}

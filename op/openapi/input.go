@@ -20,7 +20,7 @@ func (b *builder) input(d op.Description, o *huma.Operation) {
 			continue
 		}
 		if f.In == op.InRaw {
-			o.RequestBody = rawBody(b.in, f)
+			o.RequestBody = rawBody(b.in, d, f)
 			continue
 		}
 		p := parameter(b.in, f)
@@ -94,12 +94,19 @@ func requestBody(reg huma.Registry, d op.Description, body []schema.Property, sh
 	return &huma.RequestBody{Required: len(s.Required) > 0, Content: map[string]*huma.MediaType{op.TypeJSON: media}}
 }
 
-// rawBody is a body of any media type.
-func rawBody(reg huma.Registry, f op.Input) *huma.RequestBody {
+// rawBody is a body that the operation reads itself.
+func rawBody(reg huma.Registry, d op.Description, f op.Input) *huma.RequestBody {
 	s := f.Of(reg)
 	doc := s.Description
 	s.Description = ""
-	return &huma.RequestBody{Required: f.Required, Description: doc, Content: map[string]*huma.MediaType{"*/*": {Schema: s}}}
+	body := &huma.RequestBody{Required: f.Required, Description: doc, Content: map[string]*huma.MediaType{}}
+	for _, t := range d.Consumes {
+		body.Content[t] = &huma.MediaType{Schema: rawSchema(t)}
+	}
+	if len(d.Consumes) == 0 {
+		body.Content["*/*"] = &huma.MediaType{Schema: s}
+	}
+	return body
 }
 
 // exampleInput is the example as JSON has it; nil for none.

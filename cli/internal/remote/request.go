@@ -118,7 +118,7 @@ func (r *draft) request(ctx context.Context, base string) (*http.Request, error)
 			return nil, Usagef("%s: %w", r.op.Name, err)
 		}
 		body = bytes.NewReader(data)
-		r.header.Set("Content-Type", op.TypeBytes)
+		r.header.Set("Content-Type", append(r.op.Consumes, op.TypeBytes)[0])
 	case hasBody(r.op.Method):
 		data, err := json.Marshal(r.body)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -83,8 +84,11 @@ func (b *Body) UnmarshalJSON(data []byte) error {
 }
 
 // rawBody gives a body of at most limit bytes for reading. It may take as long as
-// the client likes.
-func rawBody(w http.ResponseWriter, r *http.Request, limit int64) (Body, error) {
+// the client likes. Types are the media types it may have; none means any.
+func rawBody(w http.ResponseWriter, r *http.Request, limit int64, types []string) (Body, error) {
+	if given, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); len(types) > 0 && (err != nil || !slices.Contains(types, given)) {
+		return Body{}, fault.New(fault.UnsupportedMediaType, "the body must be sent as Content-Type: %s", strings.Join(types, " or "))
+	}
 	if r.ContentLength > limit {
 		return Body{}, tooLarge(w, limit)
 	}

@@ -29,6 +29,8 @@ type Config struct {
 	// elsewhere, and known here.
 	Context []string
 	Inputs  []Input
+	// Consumes are the media types of a raw body; none means any.
+	Consumes []string
 }
 
 // Plan is how an operation's input is read and checked. It is made at the first
@@ -86,7 +88,7 @@ func (p *Plan) HTTP(w http.ResponseWriter, r *http.Request, query url.Values, li
 		case InHeader:
 			p.bindValues(v, f, r.Header.Values(f.Name), bad)
 		case InRaw:
-			body, err := rawBody(w, r, limit)
+			body, err := rawBody(w, r, limit, p.Consumes)
 			if err != nil {
 				return err
 			}
