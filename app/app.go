@@ -35,6 +35,7 @@ import (
 	"github.com/switchyard-dev/switchyard/session"
 	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/tool"
+	"github.com/switchyard-dev/switchyard/transfer"
 )
 
 // The bounds of requests in bytes (design §6).
@@ -180,6 +181,7 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 		StoreHealth: a.store.Health, Models: models, Attachments: a.attachments,
 		About: runtime.About{Version: a.config.Version, Epoch: boot.Epoch, Engine: a.engineName(), Limits: limits()},
 	}
+	services.Transfer = transfer.NewService(a.store, ids, services.Sessions, a.attachments)
 	build := runtime.Build{Loader: config.NewLoader(a.config.ConfigFiles), Models: models, Outputs: outputs, Attachments: a.attachments}
 	a.host, err = runtime.New(ctx, runtime.Config{
 		Directory: a.config.Directory, Home: a.config.ConfigFiles.Home, Roots: a.config.Roots,
@@ -205,7 +207,7 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 
 func limits() runtime.Limits {
 	return runtime.Limits{
-		Body: bodyLimit, PromptBody: operations.PromptBody, Headers: headerLimit, Queue: session.MaxQueued,
+		Body: bodyLimit, PromptBody: operations.PromptBody, ImportBody: transfer.MaxBytes, Headers: headerLimit, Queue: session.MaxQueued,
 		Attachment: attachment.MaxSize, Image: attachment.MaxImage, Pixels: attachment.MaxPixels,
 		ListDefault: session.DefaultLimit, ListMax: session.MaxLimit,
 	}

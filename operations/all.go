@@ -23,5 +23,6 @@ func All() []op.Any {
 		SessionInboxList, SessionInboxUpdate, SessionInboxDelete,
 		SessionPrompt, SessionShell, SessionWait, SessionInterrupt, SessionCompact, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
 		VCSGet, VCSStatus, VCSDiff, VCSPatch,
+		SessionFork, SessionExport, SessionImport,
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/switchyard-dev/switchyard/provider"
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/transfer"
 )
 
 // The defaults of eviction (design §5).
@@ -45,6 +46,7 @@ type Services struct {
 	StoreHealth func() error
 	Models      *provider.Service
 	Attachments *attachment.Service
+	Transfer    *transfer.Service
 	About       About
 }
 

@@ -26,6 +26,7 @@ import (
 type Limits struct {
 	Body        int64 `json:"body" doc:"Bytes of a request body."`
 	PromptBody  int64 `json:"promptBody" doc:"Bytes of a prompt's body."`
+	ImportBody  int64 `json:"importBody" doc:"Bytes of a document for session.import."`
 	Headers     int   `json:"headers" doc:"Bytes of a request's headers."`
 	Queue       int   `json:"queue" doc:"Prompts that may wait in one session."`
 	Attachment  int64 `json:"attachment" doc:"Bytes of an attachment."`

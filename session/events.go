@@ -106,7 +106,7 @@ type InboxRemoved struct {
 
 // The kinds of events that this package publishes.
 var (
-	Created        = event.Define[Info]("session.created")
+	Created        = event.Define[Info]("session.created", event.Invalidates("session.children", "session.message.list", "session.todo"))
 	Updated        = event.Define[Info]("session.updated")
 	Deleted        = event.Define[Info]("session.deleted")
 	StatusChanged  = event.Define[StatusPayload]("session.status")

@@ -87,7 +87,7 @@ func (s *Service) newRow(ctx context.Context, tx *store.Tx, in CreateInput) (db.
 	}
 	title, source := clean(in.Title), titleManual
 	if title == "" {
-		title, source = defaultTitle, titleDefault
+		title, source = DefaultTitle, titleDefault
 	}
 	p := db.SessionInsertParams{
 		ID: string(sid), Ord: ord, ProjectID: string(in.ProjectID), WorkspaceID: string(in.Context.WorkspaceID),

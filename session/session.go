@@ -62,7 +62,9 @@ const (
 	titleManual    = "manual"
 )
 
-const defaultTitle = "New session"
+// DefaultTitle is that of a session which nobody named and whose first prompt has
+// not come.
+const DefaultTitle = "New session"
 
 // Row is a session with what only the server needs.
 type Row struct {

@@ -6,6 +6,10 @@ import (
 	"github.com/switchyard-dev/switchyard/store/dbtype"
 )
 
+type AttachmentByHashParams struct {
+	Hash string
+}
+
 type AttachmentDeleteUnusedParams struct {
 	ID     string
 	Before int64
@@ -847,6 +851,17 @@ type SessionParkParams struct {
 	ID          string
 }
 
+type SessionSealParams struct {
+	Cost       float64
+	Tokens     dbtype.JSON
+	Messages   int64
+	ContextSeq int64
+	InboxOrd   int64
+	Archived   *int64
+	Updated    int64
+	ID         string
+}
+
 type SessionSetCompactingParams struct {
 	Compacting *int64
 	ID         string
@@ -856,6 +871,12 @@ type SessionSetContextParams struct {
 	ContextSeq int64
 	Updated    int64
 	ID         string
+}
+
+type SessionTitlesParams struct {
+	Directory   string
+	WorkspaceID string
+	Beginning   string
 }
 
 type SessionTouchParams struct {
@@ -960,6 +981,17 @@ type TurnHoldParams struct {
 	ID         string
 	Owner      string
 	Generation int64
+}
+
+type TurnInsertEndedParams struct {
+	ID        string
+	SessionID string
+	State     string
+	Ord       int64
+	MessageID string
+	Error     dbtype.JSON
+	Started   int64
+	Ended     int64
 }
 
 type TurnInsertParams struct {

@@ -10,6 +10,7 @@ import (
 
 // Querier has every query of the store.
 type Querier interface {
+	AttachmentByHash(ctx context.Context, arg AttachmentByHashParams) (Attachment, error)
 	AttachmentDeleteUnused(ctx context.Context, arg AttachmentDeleteUnusedParams) (int64, error)
 	AttachmentGet(ctx context.Context, arg AttachmentGetParams) (Attachment, error)
 	AttachmentHashes(ctx context.Context, arg AttachmentHashesParams) ([]string, error)
@@ -129,9 +130,12 @@ type Querier interface {
 	SessionNextInbox(ctx context.Context, arg SessionNextInboxParams) (int64, error)
 	SessionNextMessage(ctx context.Context, arg SessionNextMessageParams) (int64, error)
 	SessionPark(ctx context.Context, arg SessionParkParams) (int64, error)
+	// A session that was copied is whole from the start: its counters come last.
+	SessionSeal(ctx context.Context, arg SessionSealParams) (Session, error)
 	SessionSetCompacting(ctx context.Context, arg SessionSetCompactingParams) (Session, error)
 	// The model sees the conversation from here on.
 	SessionSetContext(ctx context.Context, arg SessionSetContextParams) (Session, error)
+	SessionTitles(ctx context.Context, arg SessionTitlesParams) ([]string, error)
 	SessionTouch(ctx context.Context, arg SessionTouchParams) (Session, error)
 	SessionUpdate(ctx context.Context, arg SessionUpdateParams) (Session, error)
 	StepInsert(ctx context.Context, arg StepInsertParams) error
@@ -149,6 +153,7 @@ type Querier interface {
 	// The owner's writes: no row means that the run was taken away and must stop.
 	TurnHold(ctx context.Context, arg TurnHoldParams) (int64, error)
 	TurnInsert(ctx context.Context, arg TurnInsertParams) error
+	TurnInsertEnded(ctx context.Context, arg TurnInsertEndedParams) error
 	TurnLast(ctx context.Context, arg TurnLastParams) (Turn, error)
 	TurnOpen(ctx context.Context, arg TurnOpenParams) (Turn, error)
 	TurnOpenAll(ctx context.Context) ([]Turn, error)

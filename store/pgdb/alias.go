@@ -8,6 +8,7 @@ import "github.com/switchyard-dev/switchyard/store/db"
 // The types are the same for every engine.
 type (
 	Attachment                   = db.Attachment
+	AttachmentByHashParams       = db.AttachmentByHashParams
 	AttachmentDeleteUnusedParams = db.AttachmentDeleteUnusedParams
 	AttachmentGetParams          = db.AttachmentGetParams
 	AttachmentHashesParams       = db.AttachmentHashesParams
@@ -164,8 +165,10 @@ type (
 	SessionNextInboxParams       = db.SessionNextInboxParams
 	SessionNextMessageParams     = db.SessionNextMessageParams
 	SessionParkParams            = db.SessionParkParams
+	SessionSealParams            = db.SessionSealParams
 	SessionSetCompactingParams   = db.SessionSetCompactingParams
 	SessionSetContextParams      = db.SessionSetContextParams
+	SessionTitlesParams          = db.SessionTitlesParams
 	SessionTouchParams           = db.SessionTouchParams
 	SessionUpdateParams          = db.SessionUpdateParams
 	Step                         = db.Step
@@ -185,6 +188,7 @@ type (
 	TurnForceEndParams           = db.TurnForceEndParams
 	TurnGetParams                = db.TurnGetParams
 	TurnHoldParams               = db.TurnHoldParams
+	TurnInsertEndedParams        = db.TurnInsertEndedParams
 	TurnInsertParams             = db.TurnInsertParams
 	TurnLastParams               = db.TurnLastParams
 	TurnOpenParams               = db.TurnOpenParams
