@@ -115,9 +115,9 @@ func tree(t *testing.T, o apptest.Options) exported {
 	return export(t, s, string(root.ID))
 }
 
-// compact puts a compaction into a conversation behind its first messages: the
+// insertCompaction puts a compaction into a conversation behind its first messages: the
 // mark, and the summary in place of what is before it.
-func compact(doc *exported, behind int) {
+func insertCompaction(doc *exported, behind int) {
 	ses := &doc.Sessions[0]
 	was := ses.Messages[behind-1]
 	head := func(name string, more map[string]any) map[string]any {
@@ -165,7 +165,7 @@ func TestSC17_TheWholeTreeMovesToAnotherServer(t *testing.T) {
 		if len(doc.Sessions) != 3 || doc.Format != "switchyard.session" || doc.Version != 1 || len(doc.Attachments) != 1 {
 			t.Fatalf("%s %d, %d sessions, %d attachments", doc.Format, doc.Version, len(doc.Sessions), len(doc.Attachments))
 		}
-		compact(&doc, 4)
+		insertCompaction(&doc, 4)
 		o.Images = true
 		s := apptest.Start(t, o)
 		dir := apptest.Dir(t)
@@ -237,7 +237,7 @@ func TestSC17_AForkLeadsNowhereButIntoItself(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, o apptest.Options) {
 		doc := tree(t, apptest.Options{Images: true})
-		compact(&doc, 4)
+		insertCompaction(&doc, 4)
 		o.Images = true
 		s := apptest.Start(t, o)
 		root := mustImport(t, s, apptest.Dir(t), doc).Sessions[0]

@@ -23,14 +23,14 @@ var SessionFork = op.New(op.Spec{
 	Summary: "Copy a session, up to a message, into a new root session.",
 	Doc: "Every id in the copy is new and every reference leads into it; `metadata.forkedFrom` tells the origin. Children are not copied. " +
 		"A running session can be forked: what its turn left open is closed as aborted in the copy, and goes on in the original.",
-	Codes: []fault.Code{fault.MessageNotFound},
+	Codes: []fault.Code{fault.MessageNotFound}, Repeatable: true,
 }, func(ctx context.Context, s *runtime.Session, in SessionForkInput) (session.Session, error) {
 	if in.MessageID != "" {
 		if _, ok := id.Parse[id.Message](in.MessageID); !ok {
 			return session.Session{}, messageNotFound(s.ID, in.MessageID)
 		}
 	}
-	return s.Transfer.Fork(ctx, s.ID, id.Message(in.MessageID))
+	return s.Transfer.Fork(ctx, transfer.ForkInput{SessionID: s.ID, Before: id.Message(in.MessageID), ID: op.SessionID(ctx)})
 })
 
 // SessionExportInput chooses the form of an export.

@@ -22,35 +22,52 @@ import (
 // from: {sessionID, messageID?}.
 const originKey = "forkedFrom"
 
-// Fork copies a session's messages before one of them, or all when before is
-// empty, into a new root session in the same place. Every id in the copy is new
-// and every reference leads into it. What a running turn had left open is closed
-// as aborted in the copy; the turn itself is not touched. Children are not
-// copied.
+// ForkInput says what is copied.
+type ForkInput struct {
+	SessionID id.Session
+	// Before is the first message that is not copied; empty copies all.
+	Before id.Message
+	// ID is chosen by who must be able to fork once; empty for a new one. When
+	// there is a session of this id already it is the fork.
+	ID id.Session
+}
+
+// Fork copies the messages of a session, or those before one of them, into a new
+// root session in the same place. Every id in the copy is new and every reference
+// leads into it. What a running turn had left open is closed as aborted in the
+// copy; the turn itself is not touched. Children are not copied.
 //
 // An unknown session is session_not_found, an unknown message message_not_found.
-func (s *Service) Fork(ctx context.Context, ses id.Session, before id.Message) (session.Session, error) {
-	source, err := s.sessions.Get(ctx, ses)
+func (s *Service) Fork(ctx context.Context, in ForkInput) (session.Session, error) {
+	if in.ID != "" {
+		made, err := s.sessions.Get(ctx, in.ID)
+		if err == nil || !fault.Is(err, fault.SessionNotFound) {
+			return made.Session, err
+		}
+	} else {
+		in.ID = id.New[id.Session](s.ids)
+	}
+	source, err := s.sessions.Get(ctx, in.SessionID)
 	if err != nil {
 		return session.Session{}, err
 	}
 	var fork session.Session
 	err = s.store.Write(ctx, store.Durable, func(ctx context.Context, tx *store.Tx) (err error) {
-		fork, err = s.fork(ctx, tx, source, before)
+		fork, err = s.fork(ctx, tx, source, in)
 		return err
 	})
 	if err != nil {
-		return session.Session{}, fmt.Errorf("forking %s: %w", ses, err)
+		return session.Session{}, fmt.Errorf("forking %s: %w", in.SessionID, err)
 	}
 	return fork, nil
 }
 
-func (s *Service) fork(ctx context.Context, tx *store.Tx, source session.Row, before id.Message) (session.Session, error) {
-	fork, err := s.head(ctx, tx, source, before)
+func (s *Service) fork(ctx context.Context, tx *store.Tx, source session.Row, in ForkInput) (session.Session, error) {
+	fork, err := head(ctx, tx, source, in)
 	if err != nil {
 		return fork, err
 	}
-	end, err := endOf(ctx, tx, source.ID, before)
+	end, err := endOf(ctx, tx, source.ID, in.Before)
 	if err != nil {
 		return fork, err
 	}
@@ -61,7 +78,7 @@ func (s *Service) fork(ctx context.Context, tx *store.Tx, source session.Row, be
 	if err := w.begin(ctx); err != nil {
 		return fork, err
 	}
-	if err := s.copyItems(ctx, w, newRemap(s.ids, source.ID, fork.ID), end); err != nil {
+	if err := copyItems(ctx, w, newRemap(s.ids, source.ID, fork.ID), end); err != nil {
 		return fork, err
 	}
 	todos, err := todosOf(ctx, tx.Reader, source.ID)
@@ -74,7 +91,7 @@ func (s *Service) fork(ctx context.Context, tx *store.Tx, source session.Row, be
 
 // copyItems copies the messages before a sequence. A mark of a compaction is
 // copied with its summary only: alone it would replace nothing.
-func (s *Service) copyItems(ctx context.Context, w *scribe, to *remap, end int64) error {
+func copyItems(ctx context.Context, w *scribe, to *remap, end int64) error {
 	var held *chat.Item
 	now := clock.Now()
 	return eachItem(ctx, w.tx.Reader, to.from, end, func(item chat.Item) error {
@@ -95,7 +112,7 @@ func (s *Service) copyItems(ctx context.Context, w *scribe, to *remap, end int64
 }
 
 // head makes the fork's session of its source's.
-func (s *Service) head(ctx context.Context, tx *store.Tx, source session.Row, before id.Message) (session.Session, error) {
+func head(ctx context.Context, tx *store.Tx, source session.Row, in ForkInput) (session.Session, error) {
 	if _, err := tx.SessionGet(ctx, db.SessionGetParams{ID: string(source.ID)}); store.IsNoRows(err) {
 		return session.Session{}, fault.New(fault.SessionNotFound, "there is no session %q", source.ID).With("sessionID", source.ID)
 	} else if err != nil {
@@ -109,10 +126,10 @@ func (s *Service) head(ctx context.Context, tx *store.Tx, source session.Row, be
 		return session.Session{}, err
 	}
 	fork, now := source.Session, clock.Now()
-	fork.ID, fork.ParentID = id.New[id.Session](s.ids), ""
+	fork.ID, fork.ParentID = in.ID, ""
 	fork.RootSessionID, fork.Title = fork.ID, forkTitle(base, taken)
 	fork.Time = session.Time{Created: now, Updated: now}
-	fork.Metadata, err = withOrigin(source.Metadata, source.ID, before)
+	fork.Metadata, err = withOrigin(source.Metadata, source.ID, in.Before)
 	return fork, err
 }
 

@@ -52,7 +52,7 @@ func TestAForkKeepsTheCompaction(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(b *bundle) {
 		ses, all := compactedSession(b)
-		fork, err := b.Fork(b.t.Context(), ses.ID, "")
+		fork, err := b.Fork(b.t.Context(), transfer.ForkInput{SessionID: ses.ID})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestAForkKeepsTheCompaction(t *testing.T) {
 		}
 		// Before the summary there is no compaction, nor its mark.
 		for cut, want := range map[int]int{5: 4, 4: 4, 1: 1} {
-			part, err := b.Fork(b.t.Context(), ses.ID, all[cut].info.Head().ID)
+			part, err := b.Fork(b.t.Context(), transfer.ForkInput{SessionID: ses.ID, Before: all[cut].info.Head().ID})
 			if err != nil {
 				b.t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestWhatToolsKeepIsRenamedToo(t *testing.T) {
 			return p
 		})
 		b.put(ses, 0, first, call)
-		fork, err := b.Fork(b.t.Context(), ses.ID, "")
+		fork, err := b.Fork(b.t.Context(), transfer.ForkInput{SessionID: ses.ID})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -126,13 +126,21 @@ func TestTitlesOfForks(t *testing.T) {
 	b := setup(t, t.TempDir()+"/s.db")
 	ses := b.session("A (fork of mine)")
 	for _, want := range []string{"A (fork of mine) (fork)", "A (fork of mine) (fork 2)", "A (fork of mine) (fork 3)"} {
-		fork, err := b.Fork(t.Context(), ses.ID, "")
+		fork, err := b.Fork(t.Context(), transfer.ForkInput{SessionID: ses.ID})
 		if err != nil || fork.Title != want {
 			t.Fatalf("%q, %v, want %q", fork.Title, err, want)
 		}
 		ses = fork
 	}
-	if _, err := b.Fork(t.Context(), id.New[id.Session](b.ids), ""); !fault.Is(err, fault.SessionNotFound) {
+	chosen := transfer.ForkInput{SessionID: ses.ID, ID: id.New[id.Session](b.ids)}
+	first, err := b.Fork(t.Context(), chosen)
+	if err != nil || first.ID != chosen.ID {
+		t.Fatal(first, err)
+	}
+	if again, err := b.Fork(t.Context(), chosen); err != nil || again.Title != first.Title {
+		t.Fatal(again, err)
+	}
+	if _, err := b.Fork(t.Context(), transfer.ForkInput{SessionID: id.New[id.Session](b.ids)}); !fault.Is(err, fault.SessionNotFound) {
 		t.Fatal(err)
 	}
 }
@@ -176,7 +184,7 @@ func TestAPromptCannotTakeTheNameOfAnImportedOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t, t.TempDir()+"/s.db")
 	ses, _ := compactedSession(b)
-	fork, err := b.Fork(t.Context(), ses.ID, "")
+	fork, err := b.Fork(t.Context(), transfer.ForkInput{SessionID: ses.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
