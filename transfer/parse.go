@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"unicode/utf8"
 
 	"github.com/switchyard-dev/switchyard/chat"
@@ -192,7 +193,24 @@ func (p *parser) checked(at string, t reflect.Type) (json.RawMessage, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, p.trouble(err)
 	}
-	return raw, p.shapes.check(at, v, t)
+	return withoutNUL(raw), p.shapes.check(at, v, t)
+}
+
+// nul matches an escape in JSON text: those before the NUL's are matched too, so
+// that a backslash which is escaped itself begins nothing.
+var nul = regexp.MustCompile(`\\(u0000|.)`)
+
+// withoutNUL puts U+FFFD in the place of NUL, as everywhere in the store.
+func withoutNUL(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte(`\u0000`)) {
+		return raw
+	}
+	return nul.ReplaceAllFunc(raw, func(escape []byte) []byte {
+		if string(escape) == `\u0000` {
+			return []byte(`\ufffd`)
+		}
+		return escape
+	})
 }
 
 // object reads the members of an object one by one: take reads the value.

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/id"
+	"github.com/switchyard-dev/switchyard/integrity"
 	"github.com/switchyard-dev/switchyard/internal/testkit"
 	"github.com/switchyard-dev/switchyard/project"
 	"github.com/switchyard-dev/switchyard/session"
@@ -27,6 +28,24 @@ type bundle struct {
 	sessions *session.Service
 	ids      *id.Source
 	project  id.Project
+	// raw are sessions with messages that no turn wrote.
+	raw map[string]bool
+}
+
+// sound holds what was copied against the invariants of the store.
+func (b *bundle) sound(t testing.TB) {
+	t.Helper()
+	found, err := store.Get(context.WithoutCancel(t.Context()), b.store, func(ctx context.Context, r store.Reader) ([]integrity.Finding, error) {
+		return integrity.Check(ctx, r, integrity.Options{})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, f := range found {
+		if !b.raw[f.SessionID] {
+			t.Error(f)
+		}
+	}
 }
 
 func onBoth(t *testing.T, fn func(*bundle)) {
@@ -55,7 +74,9 @@ func setup(t testing.TB, url string) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b := &bundle{t: t, store: s, ids: ids, raw: map[string]bool{}}
 	t.Cleanup(func() {
+		b.sound(t)
 		if err := files.Close(); err != nil {
 			t.Error(err)
 		}
@@ -69,7 +90,8 @@ func setup(t testing.TB, url string) *bundle {
 		t.Fatal(err)
 	}
 	sessions := session.NewService(s, ids, bus)
-	return &bundle{Service: transfer.NewService(s, ids, sessions, files), t: t, store: s, sessions: sessions, ids: ids, project: p}
+	b.Service, b.sessions, b.project = transfer.NewService(s, ids, sessions, files), sessions, p
+	return b
 }
 
 func (b *bundle) place() transfer.Place {
@@ -123,6 +145,7 @@ func text(s string) func(chat.PartHead) chat.Part {
 // put stores messages; contextFrom is the sequence that the model sees them from.
 func (b *bundle) put(ses session.Session, contextFrom int64, messages ...message) {
 	b.t.Helper()
+	b.raw[string(ses.ID)] = true
 	err := b.store.Write(b.t.Context(), store.Relaxed, func(ctx context.Context, tx *store.Tx) error {
 		for _, m := range messages {
 			seq, err := tx.SessionNextMessage(ctx, db.SessionNextMessageParams{ID: string(ses.ID), Updated: 9})
@@ -159,6 +182,15 @@ func (b *bundle) put(ses session.Session, contextFrom int64, messages ...message
 	if err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// remove deletes a session, so that its id is free for an import.
+func (b *bundle) remove(ses session.Session) {
+	b.t.Helper()
+	if _, err := b.sessions.Delete(b.t.Context(), ses.ID); err != nil {
+		b.t.Fatal(err)
+	}
+	delete(b.raw, string(ses.ID))
 }
 
 func (b *bundle) exported(ses session.Session) []byte {

@@ -150,9 +150,7 @@ func TestTheSameDocumentAtOnceIsStoredOnce(t *testing.T) {
 	onBoth(t, func(b *bundle) {
 		ses, _ := compactedSession(b)
 		doc := b.exported(ses)
-		if _, err := b.sessions.Delete(b.t.Context(), ses.ID); err != nil {
-			b.t.Fatal(err)
-		}
+		b.remove(ses)
 		var mu sync.Mutex // protects sum
 		sum := 0
 		var wg sync.WaitGroup
@@ -281,6 +279,7 @@ func FuzzImport(f *testing.F) {
 	b := setup(f, f.TempDir()+"/s.db")
 	ses, _ := compactedSession(b)
 	doc := b.exported(ses)
+	b.remove(ses)
 	f.Add(doc)
 	f.Add([]byte(`{"format":"switchyard.session","version":1,"sessions":[]}`))
 	f.Add([]byte(`{"format":"switchyard.session","version":1,"sessions":[{"info":{},"messages":[]}]}`))
@@ -306,6 +305,12 @@ func FuzzImport(f *testing.F) {
 		}
 		if again, err := b.Import(t.Context(), b.place(), bytes.NewReader(doc)); err != nil || again.Imported != 0 {
 			t.Fatalf("again: %d, %v", again.Imported, err)
+		}
+		b.sound(t)
+		for _, ses := range got.Sessions {
+			if _, err := b.sessions.Delete(t.Context(), ses.ID); err != nil && !fault.Is(err, fault.SessionNotFound) {
+				t.Fatal(err)
+			}
 		}
 	})
 }
