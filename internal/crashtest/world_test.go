@@ -28,8 +28,6 @@ type world struct {
 	acked map[string]string
 	// sleeps are the sessions that were told to run a command for long.
 	sleeps map[string]bool
-	// calls are the commands that the model asked for, as the store has them.
-	calls  map[string]int
 	serial int
 	seed   uint64
 }
@@ -174,16 +172,22 @@ func (w *world) session(s *server) string {
 }
 
 // answerAll answers what is asked, some one way, some the other.
-func (w *world) answerAll(s *server) {
+func (w *world) answerAll(s *server) { w.reply(s, true) }
+
+// reply answers what is asked; refuse lets it also say no.
+func (w *world) reply(s *server, refuse bool) {
 	var permissions, questions []struct{ ID string }
 	s.call("GET", "/api/permission?scope=server", nil, &permissions)
 	for _, p := range permissions {
-		in := map[string]any{"response": []string{"once", "once", "reject"}[w.rng.IntN(3)]}
+		in := map[string]any{"response": "once"}
+		if refuse && w.rng.IntN(3) == 0 {
+			in["response"] = "reject"
+		}
 		s.call("POST", "/api/permission/"+p.ID+"/reply", in, nil)
 	}
 	s.call("GET", "/api/question?scope=server", nil, &questions)
 	for _, q := range questions {
-		if w.rng.IntN(4) == 0 {
+		if refuse && w.rng.IntN(4) == 0 {
 			s.call("POST", "/api/question/"+q.ID+"/reject", map[string]any{"message": "no"}, nil)
 			continue
 		}
