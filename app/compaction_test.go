@@ -36,24 +36,6 @@ func last(s *apptest.Server) llmtest.Request {
 	return out
 }
 
-func said(r llmtest.Request) string {
-	var all []string
-	for _, m := range r.Messages {
-		all = append(all, m.Texts...)
-	}
-	return strings.Join(all, "|")
-}
-
-func summaries(s *apptest.Server) int {
-	n := 0
-	for _, r := range s.Model.Requests() {
-		if r.Summary {
-			n++
-		}
-	}
-	return n
-}
-
 // compacting is the configuration of the tests: one whole turn may stay.
 const compacting = `{"permission": {"*": "allow"}, "compaction": {"tail_turns": 1, "preserve_recent_tokens": 100, "reserved": 0}}`
 
