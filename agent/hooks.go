@@ -8,8 +8,8 @@ import (
 
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/clock"
-	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/fs"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/rule"
@@ -17,14 +17,6 @@ import (
 	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/tool"
 )
-
-// FileEdited is the payload of file.edited.
-type FileEdited struct {
-	File string `json:"file" doc:"Absolute path."`
-}
-
-// FileWasEdited is published after a tool replaced a file.
-var FileWasEdited = event.Define[FileEdited]("file.edited")
 
 // outputField is where the live output of a running call is, for deltas.
 const outputField = "state.metadata.output"
@@ -58,7 +50,7 @@ func (r *callRun) progress() func(string) {
 
 func (t *turn) edited(ctx context.Context, path string) {
 	err := t.engine.sessions.Own(ctx, store.Relaxed, t.run, func(_ context.Context, tx *store.Tx) error {
-		return FileWasEdited.Append(tx, t.run.Origin, FileEdited{File: path})
+		return fs.Edited.Append(tx, t.run.Origin, fs.FileEdited{File: path})
 	})
 	if err != nil {
 		t.engine.log.Warn("publishing file.edited", "path", path, "error", err)

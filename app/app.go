@@ -182,7 +182,9 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 		About: runtime.About{Version: a.config.Version, Epoch: boot.Epoch, Engine: a.engineName(), Limits: limits()},
 	}
 	services.Transfer = transfer.NewService(a.store, ids, services.Sessions, a.attachments)
-	build := runtime.Build{Loader: config.NewLoader(a.config.ConfigFiles), Models: models, Outputs: outputs, Attachments: a.attachments}
+	build := runtime.Build{
+		Loader: config.NewLoader(a.config.ConfigFiles), Models: models, Outputs: outputs, Attachments: a.attachments, Store: a.store,
+	}
 	a.host, err = runtime.New(ctx, runtime.Config{
 		Directory: a.config.Directory, Home: a.config.ConfigFiles.Home, Roots: a.config.Roots,
 		Idle: a.config.Idle, Cap: a.config.Instances, Build: build.Parts, Services: services,

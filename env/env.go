@@ -33,6 +33,7 @@ type Environment interface {
 // links, is a path_outside fault; what is not there is a file_not_found fault
 // with "path". Both also match errors.Is with io/fs' errors where one fits.
 type Files interface {
+	Paths
 	Reader
 	Writer
 	Walker
@@ -62,9 +63,15 @@ type Reader interface {
 	// entries, or all for n ≤ 0. It opens no entry. A path that is no directory
 	// is a not_a_directory fault.
 	ReadDir(path string, n int) ([]iofs.DirEntry, error)
-	// Rel gives the clean slash path relative to the root of a path as users
-	// write it; it looks at no file.
+}
+
+// Paths tells what a path as users write it means.
+type Paths interface {
+	// Rel gives the clean slash path relative to the root; it looks at no file.
 	Rel(path string) (string, error)
+	// Resolve is Rel with all links followed, except one in the last element. What
+	// does not exist is left as it is written.
+	Resolve(path string) (string, error)
 }
 
 // Writer changes files.

@@ -159,6 +159,12 @@ func linkTarget(root *os.Root, name string, follow bool) (string, error) {
 	return target, err
 }
 
+// Resolve follows all links but one in the last element.
+func (f *localFiles) Resolve(p string) (string, error) {
+	_, name, err := f.target(p, false)
+	return name, err
+}
+
 // Open opens a regular file.
 func (f *localFiles) Open(p string) (File, error) {
 	return act(f, p, true, func(root *os.Root, name string) (File, error) {

@@ -50,6 +50,8 @@ const (
 	VCSLocked           Code = "vcs_locked"
 	PatchConflict       Code = "patch_conflict"
 	ImportConflict      Code = "import_conflict"
+	EntryExists         Code = "entry_exists"
+	DirectoryNotEmpty   Code = "directory_not_empty"
 
 	ETagMismatch         Code = "etag_mismatch"
 	BodyTooLarge         Code = "body_too_large"
@@ -85,6 +87,7 @@ var statusOf = map[Code]int{
 	DirectoryMissing: 409, SessionBusy: 409, AlreadyReplied: 409, AlreadyDelivered: 409,
 	IdempotencyConflict: 409, ModelUnavailable: 409, AgentUnknown: 409, ConfigInvalid: 409,
 	VCSLocked: 409, PatchConflict: 409, ImportConflict: 409,
+	EntryExists: 409, DirectoryNotEmpty: 409,
 
 	ETagMismatch: 412, BodyTooLarge: 413, UnsupportedMediaType: 415, RangeInvalid: 416,
 	ValidationFailed: 422, UnknownParameter: 422,

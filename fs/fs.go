@@ -1,26 +1,45 @@
 // Package fs serves the files of one directory to clients: reading, browsing,
-// searching names and contents. Everything goes through env.Files, so nothing
+// searching names and contents, and changing them. Everything goes through env.Files, so nothing
 // outside of the directory is ever opened.
 package fs
 
 import (
 	"encoding/base64"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/switchyard-dev/switchyard/env"
+	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/store"
 )
 
-// Service reads below one directory. It is safe for concurrent use.
-type Service struct {
-	files env.Files
-	root  string
+// Config says what a Service serves.
+type Config struct {
+	// Files are the files of the absolute directory Root. The Service closes them.
+	Files env.Files
+	Root  string
+	// Store keeps the events of changes, which happen at Origin.
+	Store  *store.DB
+	Origin event.Origin
 }
 
-// New makes a Service over files whose root is the absolute directory root. The
-// Service closes them.
-func New(files env.Files, root string) *Service { return &Service{files: files, root: root} }
+// Service reads and changes what is below one directory. It is safe for
+// concurrent use.
+type Service struct {
+	files  env.Files
+	root   string
+	store  *store.DB
+	origin event.Origin
+
+	change sync.Mutex // one change at a time, so that conditions hold
+}
+
+// New makes a Service.
+func New(c Config) *Service {
+	return &Service{files: c.Files, root: c.Root, store: c.Store, origin: c.Origin}
+}
 
 // Close closes the files.
 func (s *Service) Close() error { return s.files.Close() }

@@ -39,7 +39,7 @@ func at(t testing.TB, root string) bundle {
 	t.Cleanup(func() { must(t, e.Close()) })
 	files, err := e.Open(root)
 	must(t, err)
-	s := fs.New(files, root)
+	s := fs.New(fs.Config{Files: files, Root: root})
 	t.Cleanup(func() { must(t, s.Close()) })
 	return bundle{Service: s, root: root}
 }

@@ -14,7 +14,7 @@ func All() []op.Any {
 		CatalogModelList, CatalogModelGet,
 		ConfigGet,
 		EventSubscribe,
-		FSFile, FSTree, FSSearch, FSGrep,
+		FSFile, FSTree, FSSearch, FSGrep, FSWrite, FSMkdir, FSDelete, FSRename,
 		HealthGet, LocationGet,
 		PermissionList, PermissionReply,
 		ProviderList,

@@ -7,10 +7,10 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/switchyard-dev/switchyard/agent"
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
+	"github.com/switchyard-dev/switchyard/fs"
 	"github.com/switchyard-dev/switchyard/op"
 	"github.com/switchyard-dev/switchyard/op/schema"
 	"github.com/switchyard-dev/switchyard/permission"
@@ -123,7 +123,7 @@ func Kinds() []event.Descriptor {
 		session.Created, session.Updated, session.Deleted, session.StatusChanged, session.BecameIdle, session.Failed,
 		session.MessageUpdated, session.PartUpdated, session.PartChanged, session.Compacted, session.TodoUpdated, session.InboxAdded,
 		session.InboxUpdated, session.InboxGone,
-		permission.Asked, permission.RepliedEvent, question.Asked, question.RepliedEvent, question.RejectedEvent, agent.FileWasEdited,
+		permission.Asked, permission.RepliedEvent, question.Asked, question.RepliedEvent, question.RejectedEvent, fs.Edited,
 		vcs.BranchUpdated,
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/switchyard-dev/switchyard/fs"
 	"github.com/switchyard-dev/switchyard/project"
 	"github.com/switchyard-dev/switchyard/provider"
+	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/tool"
 	"github.com/switchyard-dev/switchyard/vcs"
 )
@@ -74,6 +75,8 @@ type Build struct {
 	Outputs tool.OutputStore
 	// Attachments keeps the files of prompts.
 	Attachments *attachment.Service
+	// Store keeps the events of changed files.
+	Store *store.DB
 }
 
 // Parts is a Factory.
@@ -87,7 +90,8 @@ func (b Build) Parts(c event.Context, place project.Place) (*Parts, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	return &Parts{
-		Env: e, FS: fs.New(files, c.Directory), VCS: vcs.New(vcs.Config{Env: e, Directory: c.Directory, Locate: repoOf(c.Directory)}),
+		Env: e, FS: fs.New(fs.Config{Files: files, Root: c.Directory, Store: b.Store, Origin: event.At(c, "", "")}),
+		VCS:     vcs.New(vcs.Config{Env: e, Directory: c.Directory, Locate: repoOf(c.Directory)}),
 		Outputs: b.Outputs, location: c, place: place, loader: b.Loader, models: b.Models,
 		attachments: b.Attachments,
 	}, nil
