@@ -220,6 +220,40 @@ func TestE7_OpenPartsComeWholeWithoutRingCover(t *testing.T) {
 	}
 }
 
+// TestE7_APartThatEndsWhileItsDeltasWait starts a stream while an earlier event is
+// still to be told: deltas wait for it, and the part they belong to is closed.
+func TestE7_APartThatEndsWhileItsDeltasWait(t *testing.T) {
+	t.Parallel()
+	w := setup(t, nil)
+	p := w.openPart("p", ses1)
+	p.grow("some ")
+	w.log.fail(errors.New("the log cannot be read"))
+	late := w.log.add(row(t, noted, ses1, notePayload{N: 1}))
+	commit(w, noted, ses1, notePayload{N: 2})
+	p.grow("text")
+	p.finish()
+	s := subscribe(w, event.Options{Filter: everything})
+	w.log.fail(nil)
+	w.bus.Commit(late)
+	view := newScreen()
+	for _, g := range take(t, s, 6) { // connected, whole, two notes, delta, last form
+		if err := view.apply(g); err != nil {
+			t.Error(err)
+		}
+	}
+	if view.text("p") != "some text" {
+		t.Errorf("the text is %q", view.text("p"))
+	}
+	if got := kinds(take(t, subscribe(w, event.Options{Filter: everything}), 1)); got[0] != "server.connected" {
+		t.Error(got)
+	}
+	again := subscribe(w, event.Options{Filter: everything})
+	commit(w, wentIdle, ses1, idlePayload{SessionID: ses1.SessionID})
+	if got := kinds(take(t, again, 2)); !slices.Equal(got, []string{"server.connected", "session.idle"}) {
+		t.Errorf("a part that has ended came again: %v", got)
+	}
+}
+
 // TestE7_CutOffInAReplayLeavesNoHole cuts a stream that is served from the log
 // behind each of its frames. What it holds then must be enough to go on from,
 // although the ring covers the position.

@@ -120,6 +120,7 @@ func (b *Bus) release() {
 	if len(l.held) == 0 {
 		l.held, l.bytes = nil, 0
 	}
+	b.parts.delivered(b.last)
 }
 
 // skipped tells whether one start of a server skipped all these numbers.

@@ -10,6 +10,9 @@ type parts struct{ open []*livePart }
 type livePart struct {
 	origin Origin
 	render func() (Draft, error)
+	// until is the number of the durable event that the last deltas of a closed
+	// part wait for; 0 while the part is open.
+	until int64
 }
 
 // partUpdated is the kind of the frames that carry a whole part.
@@ -27,7 +30,8 @@ const partUpdated = "message.part.updated"
 //   - makes text visible to render before it publishes the delta that carries
 //     it. What render shows too early comes again as a delta, whose offset says
 //     where it belongs: an overlap, never a hole;
-//   - closes the part after the event with its last form was committed.
+//   - closes the part after the event with its last form was committed. While
+//     deltas wait for earlier events it still counts as open.
 func (b *Bus) OpenPart(at Origin, partID string, render func() (Draft, error)) (closePart func()) {
 	p := &livePart{origin: at, render: func() (Draft, error) {
 		d, err := render()
@@ -42,8 +46,17 @@ func (b *Bus) OpenPart(at Origin, partID string, render func() (Draft, error)) (
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		if b.backlog.waits(b.last) {
+			p.until = max(b.backlog.seen, b.last)
+			return
+		}
 		b.parts.open = slices.DeleteFunc(b.parts.open, func(have *livePart) bool { return have == p })
 	}
+}
+
+// delivered lets the closed parts go whose last deltas were given out.
+func (p *parts) delivered(last int64) {
+	p.open = slices.DeleteFunc(p.open, func(have *livePart) bool { return have.until > 0 && have.until <= last })
 }
 
 // partFrame is a whole part that a stream is to get, at its place.

@@ -57,7 +57,7 @@ func (o *Outputs) Save(_ context.Context, callID, text string) (string, error) {
 		return '_'
 	}, callID)
 	path := filepath.Join(o.dir, fmt.Sprintf("tool_%d_%.80s", time.Now().UnixNano(), name))
-	if err := renameio.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := renameio.WriteFile(path, []byte(text), 0o600, renameio.WithTempDir(o.dir)); err != nil {
 		return "", fmt.Errorf("keeping a tool's output: %w", err)
 	}
 	return path, nil

@@ -84,10 +84,17 @@ func serve(ctx context.Context, f *serveFlags, out, errOut io.Writer) error {
 	}
 	info := filepath.Join(c.State, cli.RuntimeFile)
 	err = a.Run(ctx, func(addr net.Addr) {
-		line := f.announce(out, addr, c)
-		if err := renameio.WriteFile(info, append(line, '\n'), 0o600); err != nil {
+		at := f.address(addr, c)
+		line, err := json.Marshal(at)
+		if err == nil {
+			// Beside its place, so that a crash leaves nothing elsewhere.
+			err = renameio.WriteFile(info, append(line, '\n'), 0o600, renameio.WithTempDir(c.State))
+		}
+		if err != nil {
 			c.Log.Warn("writing the runtime file", "error", err)
 		}
+		// Who reads the line may look for the file at once.
+		f.announce(out, at, c.NoAuth)
 	})
 	_ = os.Remove(info) // it was written by this process, or is not there
 	return errors.Join(err, a.Close())
@@ -126,27 +133,26 @@ func (f *serveFlags) config(errOut io.Writer) (app.Config, error) {
 	return c, err
 }
 
-// announce prints where the server is and gives the content of the runtime file.
-func (f *serveFlags) announce(out io.Writer, addr net.Addr, c app.Config) []byte {
+// address says where the server is.
+func (f *serveFlags) address(addr net.Addr, c app.Config) cli.Runtime {
 	scheme := "http"
 	if c.TLSCert != "" {
 		scheme = "https"
 	}
-	url := scheme + "://" + addr.String() + strings.TrimSuffix(c.BasePath, "/")
-	line, err := json.Marshal(cli.Runtime{URL: url, PID: os.Getpid(), Version: c.Version})
-	if err != nil {
-		panic("a runtime file cannot fail to encode: " + err.Error())
-	}
+	return cli.Runtime{URL: scheme + "://" + addr.String() + strings.TrimSuffix(c.BasePath, "/"), PID: os.Getpid(), Version: c.Version}
+}
+
+// announce tells people where the server is, or programs when it chose its port.
+func (f *serveFlags) announce(out io.Writer, at cli.Runtime, open bool) {
 	if f.port == 0 {
-		fmt.Fprintln(out, string(line))
-		return line
+		_ = json.NewEncoder(out).Encode(at) // whoever started the server may have gone
+		return
 	}
 	how := "get the token with: switchyard token"
-	if c.NoAuth {
+	if open {
 		how = "no token is needed (--insecure-no-auth)"
 	}
-	fmt.Fprintf(out, "Switchyard listens on %s – %s\n", url, how)
-	return line
+	fmt.Fprintf(out, "Switchyard listens on %s – %s\n", at.URL, how)
 }
 
 func tokenCommand() *cobra.Command {
