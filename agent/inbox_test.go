@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/switchyard-dev/switchyard/rule"
 	"github.com/switchyard-dev/switchyard/session"
 	"github.com/switchyard-dev/switchyard/store"
+	"github.com/switchyard-dev/switchyard/store/db"
 )
 
 // spoken gives the conversation as "user words" and "answer words" in order, each
@@ -233,6 +235,39 @@ func TestStartQueued(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	if words, _ := b.spoken(ses); words[len(words)-1] != "answer waits" || len(words) != 4 {
+		t.Errorf("%q", words)
+	}
+}
+
+// TestAStartLetsNoPromptWaitForEver finds a prompt that nothing would start, as a
+// store that was mended by hand may hold one, and leaves a parked one alone.
+func TestAStartLetsNoPromptWaitForEver(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ses := b.session()
+	b.prompt(ses, "hang")
+	b.eventually("a step", func() bool { return len(b.items(ses)) == 2 })
+	b.prompt2(ses, "say:waits", session.Deferred)
+	if err := b.engine.Interrupt(t.Context(), ses.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(ses)
+	b.restart(false)
+	if busy, err := b.sessions.Busy(t.Context(), ses.ID); err != nil || busy {
+		t.Fatalf("a parked prompt was started: %v %v", busy, err)
+	}
+	err := b.store.Write(t.Context(), store.Durable, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.SessionPark(ctx, db.SessionParkParams{ID: string(ses.ID)}) // not parked any more
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.restart(false)
+	if got := b.wait(ses); got.Outcome != "completed" {
+		t.Fatalf("%+v", got)
+	}
+	if words, _ := b.spoken(ses); words[len(words)-1] != "answer waits" {
 		t.Errorf("%q", words)
 	}
 }

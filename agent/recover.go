@@ -66,7 +66,21 @@ func (e *Engine) Recover(ctx context.Context) (Recovery, error) {
 			out.Settled++
 		}
 	}
-	return out, nil
+	return out, e.startStranded(ctx)
+}
+
+// startStranded lets no prompt wait that nothing would start.
+func (e *Engine) startStranded(ctx context.Context) error {
+	sessions, err := e.sessions.Stranded(ctx)
+	if err != nil {
+		return err
+	}
+	for _, ses := range sessions {
+		if err := e.StartQueued(ctx, ses); err != nil && !fault.Is(err, fault.SessionNotFound) {
+			return err
+		}
+	}
+	return nil
 }
 
 // assess decides whether a turn goes on. It does when a person was asked, when

@@ -169,6 +169,18 @@ func ready(check func(context.Context) error) http.HandlerFunc {
 	}
 }
 
+// Unready answers for a server that cannot work yet: it is alive, and everything
+// else is the problem that why gives.
+func Unready(why func(context.Context) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/livez" {
+			alive(w, r)
+			return
+		}
+		op.WriteProblem(w, r, why(r.Context()))
+	})
+}
+
 func writeStatus(w http.ResponseWriter, status string) {
 	w.Header().Set("Content-Type", op.TypeJSON)
 	w.Header().Set("Cache-Control", "no-store")

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,13 +41,6 @@ import (
 const (
 	headerLimit = 32 << 10
 	bodyLimit   = 4 << 20
-)
-
-// The times of an orderly stop: all of it is over within 5 s (design E12).
-const (
-	turnTime  = 3500 * time.Millisecond
-	drainTime = 500 * time.Millisecond
-	stopTime  = 4500 * time.Millisecond
 )
 
 // Config says how a server runs. The zero value of a field is its default.
@@ -253,61 +245,6 @@ func Document(version string) openapi.Config {
 		Title: "Switchyard", Version: version, Operations: operations.All(), Unions: operations.Unions(),
 		Description: "Coding-agent sessions over many directories: operations, and one stream of events.",
 	}
-}
-
-// Run listens and serves until ctx ends, then stops in order: streams are told,
-// turns end as interrupted, connections are closed. listening is called once the
-// port is open.
-func (a *App) Run(ctx context.Context, listening func(net.Addr)) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.config.Addr)
-	if err != nil {
-		return fmt.Errorf("listening on %s: %w", a.config.Addr, err)
-	}
-	handler, err := a.Handler(l.Addr().String())
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: headerLimit,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
-	failed := make(chan error, 1)
-	go func() {
-		if a.config.TLSCert != "" {
-			failed <- server.ServeTLS(l, a.config.TLSCert, a.config.TLSKey)
-			return
-		}
-		failed <- server.Serve(l)
-	}()
-	listening(l.Addr())
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving: %w", err)
-	case <-ctx.Done():
-	}
-	return a.stop(context.WithoutCancel(ctx), server)
-}
-
-func (a *App) stop(ctx context.Context, server *http.Server) error {
-	a.log.Info("stopping")
-	ctx, cancel := context.WithTimeout(ctx, stopTime)
-	defer cancel()
-	// Turns first, so that streams still tell how they ended.
-	ended := make(chan error, 1)
-	go func() { ended <- a.engine.Close() }()
-	var err error
-	select {
-	case err = <-ended:
-	case <-time.After(turnTime):
-		err = errors.New("turns were still running after the time to stop")
-	}
-	err = errors.Join(err, a.bus.Stop(ctx))
-	drain, cancelDrain := context.WithTimeout(ctx, drainTime)
-	defer cancelDrain()
-	if server.Shutdown(drain) != nil {
-		err = errors.Join(err, server.Close())
-	}
-	return err
 }
 
 // Close frees everything. It may follow Run, or stand alone.

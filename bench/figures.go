@@ -24,11 +24,19 @@ type bench struct {
 // server starts the built server on an empty store.
 func (b *bench) server(ctx context.Context) (*process, error) {
 	b.serial++
-	home := filepath.Join(b.dir, fmt.Sprint("home", b.serial))
+	return b.serverOn(ctx, filepath.Join(b.dir, fmt.Sprint("home", b.serial)), "")
+}
+
+// serverOn starts the built server with a directory for its state and everything
+// else, on a database of its own unless one is named.
+func (b *bench) serverOn(ctx context.Context, home, database string) (*process, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
-	args := []string{"serve", "--port", "0", "--state", filepath.Join(home, "state"), "--directory", home, "--log-level", "error"}
+	args := []string{"serve", "--port", "0", "--state", home, "--directory", home, "--log-level", "error"}
+	if database != "" {
+		args = append(args, "--database", database)
+	}
 	return spawn(ctx, b.binary, args, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "SWITCHYARD_TOKEN=" + token})
 }
 
@@ -128,44 +136,7 @@ func (b *bench) list(ctx context.Context) error {
 	return nil
 }
 
-// accept measures prompts to idle sessions, one after the other.
-func (b *bench) accept(ctx context.Context) error {
-	p, err := b.server(ctx)
-	if err != nil {
-		return err
-	}
-	defer p.stop()
-	f, err := os.Create(filepath.Join(b.dir, "fsync"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var ours, limit []float64
-	for range b.n.prompts {
-		ses, err := session(ctx, p)
-		if err != nil {
-			return err
-		}
-		began := time.Now()
-		if _, err := p.call(ctx, http.MethodPost, "/api/session/"+ses+"/prompt", map[string]any{"prompt": map[string]any{"text": "say:x"}}); err != nil {
-			return err
-		}
-		ours = append(ours, float64(time.Since(began).Microseconds())/1000)
-		began = time.Now()
-		if _, err := f.Write(make([]byte, 4096)); err != nil {
-			return err
-		}
-		if err := f.Sync(); err != nil {
-			return err
-		}
-		limit = append(limit, float64(time.Since(began).Microseconds())/1000)
-	}
-	row("prompt accepted p50, against append and fsync", "ms", median(ours), median(limit))
-	row("prompt accepted p99, against append and fsync", "ms", ours[len(ours)*99/100], limit[len(limit)*99/100])
-	return nil
-}
-
-func session(ctx context.Context, p *process) (string, error) {
+func newSession(ctx context.Context, p *process) (string, error) {
 	out, err := p.call(ctx, http.MethodPost, "/api/session", map[string]any{})
 	var answer struct {
 		Data struct {
@@ -194,7 +165,7 @@ func (b *bench) fan(ctx context.Context, subscribers int) error {
 		return err
 	}
 	defer p.stop()
-	ses, err := session(ctx, p)
+	ses, err := newSession(ctx, p)
 	if err != nil {
 		return err
 	}

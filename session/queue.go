@@ -198,6 +198,21 @@ func (s *Service) StartQueued(ctx context.Context, ses id.Session, owner string,
 	return run, nil
 }
 
+// Stranded lists the sessions with a prompt that nothing will start: no turn runs
+// whose end would, and no interrupt parked them. An orderly history has none; a
+// store that was mended or restored by hand may.
+func (s *Service) Stranded(ctx context.Context) ([]id.Session, error) {
+	rows, err := store.Get(ctx, s.store, func(ctx context.Context, r store.Reader) ([]string, error) { return r.InboxStranded(ctx) })
+	if err != nil {
+		return nil, fmt.Errorf("looking for prompts that nothing starts: %w", err)
+	}
+	out := make([]id.Session, len(rows))
+	for i, row := range rows {
+		out[i] = id.Session(row)
+	}
+	return out, nil
+}
+
 // startIdle is startNext for a session that may be running a turn. The session's
 // row is locked.
 func (s *Service) startIdle(ctx context.Context, tx *store.Tx, run Run) (*Run, error) {

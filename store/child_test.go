@@ -199,15 +199,42 @@ func TestTwoProcessesShareOneDatabaseAndAreKilled(t *testing.T) {
 	acknowledged = append(acknowledged, three.stored(t, 40)...)
 	acknowledged = append(acknowledged, two.kill()...)
 	acknowledged = append(acknowledged, three.kill()...)
-	// A killed client's server process may still be committing.
-	testkit.Eventually(t, waitLimit, "the killed processes' connections are gone", func() bool {
-		return b.number("SELECT CAST(COUNT(*) AS text) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()") == 0
-	})
+	b.quiet()
 	b.reopen(store.Config{})
 	if boot := b.db.Boot(); boot.Number != 5 {
 		t.Errorf("start %d, want 5", boot.Number)
 	}
 	survived(t, b, acknowledged)
+}
+
+// TestSC65TenProcessesWriteAtOnce: forty writers of ten processes want the same
+// rows; none of them is told of a conflict.
+func TestSC65TenProcessesWriteAtOnce(t *testing.T) {
+	t.Parallel()
+	url := testkit.Postgres(t)
+	b := &bundle{t: t, url: url, db: open(t, store.Config{URL: url})}
+	var all []*process
+	for n := range 10 {
+		all = append(all, startChild(t, "writer", url, fmt.Sprintf("p%d", n)))
+	}
+	var acknowledged []string
+	for _, p := range all {
+		acknowledged = append(acknowledged, p.stored(t, 20)...) // an error line fails the test
+	}
+	for _, p := range all {
+		acknowledged = append(acknowledged, p.kill()...)
+	}
+	b.quiet()
+	b.reopen(store.Config{})
+	survived(t, b, acknowledged)
+}
+
+// quiet waits until the database server has ended what killed clients began.
+func (b *bundle) quiet() {
+	b.t.Helper()
+	testkit.Eventually(b.t, waitLimit, "the killed processes' connections are gone", func() bool {
+		return b.number("SELECT CAST(COUNT(*) AS text) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()") == 0
+	})
 }
 
 func TestASecondProcessIsToldWhoHasTheFile(t *testing.T) {

@@ -78,26 +78,24 @@ func serve(ctx context.Context, f *serveFlags, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	a, err := app.New(ctx, c)
-	if err != nil {
-		return err
-	}
-	info := filepath.Join(c.State, cli.RuntimeFile)
-	err = a.Run(ctx, func(addr net.Addr) {
+	info, written := filepath.Join(c.State, cli.RuntimeFile), false
+	err = app.Serve(ctx, c, func(addr net.Addr) {
 		at := f.address(addr, c)
 		line, err := json.Marshal(at)
 		if err == nil {
 			// Beside its place, so that a crash leaves nothing elsewhere.
 			err = renameio.WriteFile(info, append(line, '\n'), 0o600, renameio.WithTempDir(c.State))
 		}
-		if err != nil {
+		if written = err == nil; !written {
 			c.Log.Warn("writing the runtime file", "error", err)
 		}
 		// Who reads the line may look for the file at once.
 		f.announce(out, at, c.NoAuth)
 	})
-	_ = os.Remove(info) // it was written by this process, or is not there
-	return errors.Join(err, a.Close())
+	if written { // else it may be another server's
+		_ = os.Remove(info)
+	}
+	return err
 }
 
 func (f *serveFlags) config(errOut io.Writer) (app.Config, error) {

@@ -45,6 +45,8 @@ type Querier interface {
 	// Changes from outside of the turn: no row means that the prompt does not wait any more.
 	InboxSetDelivery(ctx context.Context, arg InboxSetDeliveryParams) (int64, error)
 	InboxSettle(ctx context.Context, arg InboxSettleParams) (int64, error)
+	// Sessions with a prompt that nothing will start: idle, and not parked.
+	InboxStranded(ctx context.Context) ([]string, error)
 	IntegrityCallsLost(ctx context.Context, arg IntegrityCallsLostParams) ([]IntegrityCallsLostRow, error)
 	IntegrityCallsOpen(ctx context.Context, arg IntegrityCallsOpenParams) ([]IntegrityCallsOpenRow, error)
 	IntegrityCallsTwice(ctx context.Context, arg IntegrityCallsTwiceParams) ([]IntegrityCallsTwiceRow, error)

@@ -167,6 +167,34 @@ func (q *Queries) InboxSettle(ctx context.Context, arg InboxSettleParams) (int64
 	return result.RowsAffected(), nil
 }
 
+const inboxStranded = `-- name: InboxStranded :many
+SELECT DISTINCT inbox.session_id FROM inbox JOIN session ON session.id = inbox.session_id
+WHERE inbox.state = 'queued' AND session.inbox_parked = 0
+  AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session_id = inbox.session_id AND turn.ended IS NULL)
+ORDER BY inbox.session_id
+`
+
+// Sessions with a prompt that nothing will start: idle, and not parked.
+func (q *Queries) InboxStranded(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, inboxStranded)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var session_id string
+		if err := rows.Scan(&session_id); err != nil {
+			return nil, err
+		}
+		items = append(items, session_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const permissionOfTurn = `-- name: PermissionOfTurn :many
 SELECT id, ord, session_id, root_session_id, project_id, workspace_id, directory, turn_id, part_id, request, state, reply, message, created, replied FROM permission WHERE session_id = $1 AND turn_id = $2 ORDER BY created, ord, id
 `

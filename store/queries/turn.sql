@@ -91,3 +91,10 @@ UPDATE inbox SET delivery = @delivery WHERE session_id = @session_id AND message
 
 -- name: InboxCancel :execrows
 UPDATE inbox SET state = 'cancelled' WHERE session_id = @session_id AND message_id = @message_id AND state = 'queued';
+
+-- Sessions with a prompt that nothing will start: idle, and not parked.
+-- name: InboxStranded :many
+SELECT DISTINCT inbox.session_id FROM inbox JOIN session ON session.id = inbox.session_id
+WHERE inbox.state = 'queued' AND session.inbox_parked = 0
+  AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session_id = inbox.session_id AND turn.ended IS NULL)
+ORDER BY inbox.session_id;
