@@ -58,7 +58,7 @@ run:
 bench:
 	@mkdir -p $(BIN)
 	$(GO) build -o $(BIN)/testservices ./internal/testservices
-	$(BIN)/testservices -install ripgrep -- $(GO) run ./bench
+	$(BIN)/testservices -postgres -install ripgrep -- $(GO) run ./bench
 
 # The tools come from their own module, so that they never touch the product's
 # dependencies. cgo off: sqlc would compile PostgreSQL's parser in C.

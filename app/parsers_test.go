@@ -81,8 +81,13 @@ func TestPublicJavaScriptParsersReadTheStream(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &seen); err != nil {
 			t.Fatalf("%s: %v", lines.Text(), err)
 		}
-		if seen.Types[0] != "server.connected" || !slices.Equal(seen.IDs[1:], want) {
-			t.Errorf("%s saw %d events, want %d", seen.Parser, len(seen.IDs)-1, len(want))
+		// A title may follow the idle before the reader has left.
+		got, types := seen.IDs[1:], seen.Types
+		if len(got) == len(want)+1 && types[len(types)-1] == "session.updated" {
+			got = got[:len(want)]
+		}
+		if types[0] != "server.connected" || !slices.Equal(got, want) {
+			t.Errorf("%s saw %d events, want %d", seen.Parser, len(got), len(want))
 		}
 	}
 	if err := node.Wait(); err != nil {

@@ -51,7 +51,7 @@ func Serve(ctx context.Context, c Config, listening func(net.Addr)) error {
 	}))
 	d.serve()
 	listening(d.addr())
-	for err = error(nil); ; {
+	for {
 		if clock.Sleep(ctx, waitForStore) != nil {
 			return d.close()
 		}

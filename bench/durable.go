@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -58,7 +59,7 @@ func (b *bench) acceptBy(ctx context.Context, clients int) error {
 		if files[i], err = os.Create(filepath.Join(b.dir, fmt.Sprint("fsync", i))); err != nil {
 			return err
 		}
-		defer files[i].Close() //nolint:revive // closed together at the end of the measurement
+		defer files[i].Close()
 	}
 	limit, err := timed(clients, per, func(client, _ int) error {
 		if _, err := files[client].Write(make([]byte, 4096)); err != nil {
@@ -141,7 +142,10 @@ func (b *bench) fill(ctx context.Context, path, directory string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	return errors.Join(b.fillStore(ctx, db, directory), db.Close())
+}
+
+func (b *bench) fillStore(ctx context.Context, db *store.DB, directory string) error {
 	boot := db.Boot()
 	bus := event.NewBus(ctx, event.Config{Epoch: boot.Epoch, Start: boot.Head, Gaps: boot.Gaps, Log: db})
 	defer bus.Close()

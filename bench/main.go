@@ -66,8 +66,16 @@ func run(ctx context.Context, n sizes, soak time.Duration, only string) error {
 		name    string
 		measure func(context.Context) error
 	}{
-		{"size", b.size}, {"start", b.start}, {"idle", b.idle}, {"health", b.health}, {"list", b.list}, {"accept", b.accept},
-		{"fan-out", b.fanOut}, {"restart", b.restart}, {"takeover", b.takeover}, {"lines", func(context.Context) error { return lines() }},
+		{"size", b.size},
+		{"start", b.start},
+		{"idle", b.idle},
+		{"health", b.health},
+		{"list", b.list},
+		{"accept", b.accept},
+		{"fan-out", b.fanOut},
+		{"restart", b.restart},
+		{"takeover", b.takeover},
+		{"lines", func(context.Context) error { return lines() }},
 	} {
 		if only != "" && only != figure.name {
 			continue
