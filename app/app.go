@@ -35,6 +35,8 @@ import (
 	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/tool"
 	"github.com/switchyard-dev/switchyard/transfer"
+	"github.com/switchyard-dev/switchyard/warp"
+	"github.com/switchyard-dev/switchyard/workspace"
 )
 
 // The bounds of requests in bytes (design §6).
@@ -100,6 +102,7 @@ type App struct {
 	joined   sync.WaitGroup
 
 	attachments *attachment.Service
+	workspaces  *workspace.Service
 	keys        *idempotency.Service
 }
 
@@ -118,6 +121,9 @@ func New(ctx context.Context, c Config) (*App, error) {
 	}
 	a.connect(ctx)
 	a.sweep(ctx)
+	if err := a.workspaces.Recover(ctx); err != nil {
+		a.log.Warn("settling workspaces that were being made", "error", err)
+	}
 	lost, err := a.engine.Recover(ctx)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -173,6 +179,16 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 		StoreHealth: a.store.Health, Models: models, Attachments: a.attachments,
 		About: runtime.About{Version: a.config.Version, Epoch: boot.Epoch, Engine: a.engineName(), Limits: limits()},
 	}
+	state, err := filepath.EvalSymlinks(a.config.State)
+	if err != nil {
+		return fmt.Errorf("finding the state directory: %w", err)
+	}
+	a.workspaces = workspace.NewService(ctx, workspace.Config{
+		Store: a.store, IDs: ids, Bus: a.bus, Projects: projects{services.Projects}, Git: repositories{}, Run: runStart,
+		Dir: filepath.Join(state, "worktrees"), Owner: owner, Alone: a.engineName() == "sqlite", Log: a.log,
+	})
+	services.Workspaces = a.workspaces
+	services.Warp = &warp.Service{Sessions: services.Sessions, Workspaces: a.workspaces, Projects: services.Projects}
 	services.Transfer = transfer.NewService(a.store, ids, services.Sessions, a.attachments)
 	build := runtime.Build{
 		Loader: config.NewLoader(a.config.ConfigFiles), Models: models, Outputs: outputs, Attachments: a.attachments, Store: a.store,
@@ -261,6 +277,9 @@ func (a *App) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 		errs = append(errs, a.keeper.Close(ctx))
 		cancel()
+	}
+	if a.workspaces != nil {
+		a.workspaces.Close()
 	}
 	if a.host != nil {
 		errs = append(errs, a.host.Close())

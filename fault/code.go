@@ -51,6 +51,10 @@ const (
 	PatchConflict       Code = "patch_conflict"
 	ImportConflict      Code = "import_conflict"
 	EntryExists         Code = "entry_exists"
+	WorkspaceNotReady   Code = "workspace_not_ready"
+	WorkspaceDirty      Code = "workspace_dirty"
+	WorkspaceExists     Code = "workspace_exists"
+	WarpConflict        Code = "warp_conflict"
 	DirectoryNotEmpty   Code = "directory_not_empty"
 
 	ETagMismatch         Code = "etag_mismatch"
@@ -88,6 +92,7 @@ var statusOf = map[Code]int{
 	IdempotencyConflict: 409, ModelUnavailable: 409, AgentUnknown: 409, ConfigInvalid: 409,
 	VCSLocked: 409, PatchConflict: 409, ImportConflict: 409,
 	EntryExists: 409, DirectoryNotEmpty: 409,
+	WorkspaceNotReady: 409, WorkspaceDirty: 409, WorkspaceExists: 409, WarpConflict: 409,
 
 	ETagMismatch: 412, BodyTooLarge: 413, UnsupportedMediaType: 415, RangeInvalid: 416,
 	ValidationFailed: 422, UnknownParameter: 422,

@@ -54,7 +54,7 @@ var (
 	codesOfWrites  = []fault.Code{fault.StoreFull}
 	codesOfHints   = []fault.Code{
 		fault.DirectoryInvalid, fault.ContextAmbiguous, fault.DirectoryOutsideWorkspace,
-		fault.DirectoryNotFound, fault.WorkspaceNotFound,
+		fault.DirectoryNotFound, fault.WorkspaceNotFound, fault.WorkspaceNotReady,
 	}
 )
 

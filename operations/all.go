@@ -17,11 +17,13 @@ func All() []op.Any {
 		FSFile, FSTree, FSSearch, FSGrep, FSWrite, FSMkdir, FSDelete, FSRename,
 		HealthGet, LocationGet,
 		PermissionList, PermissionReply,
+		ProjectList, ProjectGet, ProjectUpdate, ProjectDirectories,
 		ProviderList,
 		QuestionList, QuestionReply, QuestionReject,
 		SessionActive, SessionCreate, SessionList, SessionGet, SessionUpdate, SessionDelete, SessionChildren,
 		SessionInboxList, SessionInboxUpdate, SessionInboxDelete,
 		SessionPrompt, SessionShell, SessionWait, SessionInterrupt, SessionCompact, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
+		WorkspaceCreate, WorkspaceGet, WorkspaceList, WorkspaceUpdate, WorkspaceDelete, WorkspaceStatus, WorkspaceSync, WorkspaceWarp,
 		VCSGet, VCSStatus, VCSDiff, VCSPatch,
 		SessionFork, SessionExport, SessionImport,
 	}

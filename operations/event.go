@@ -14,10 +14,12 @@ import (
 	"github.com/switchyard-dev/switchyard/op"
 	"github.com/switchyard-dev/switchyard/op/schema"
 	"github.com/switchyard-dev/switchyard/permission"
+	"github.com/switchyard-dev/switchyard/project"
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/runtime"
 	"github.com/switchyard-dev/switchyard/session"
 	"github.com/switchyard-dev/switchyard/vcs"
+	"github.com/switchyard-dev/switchyard/workspace"
 )
 
 // Event is an envelope on the stream.
@@ -50,7 +52,7 @@ var EventSubscribe = op.New(op.Spec{
 	if err != nil {
 		return op.Stream[Event]{}, err
 	}
-	requested, found, err := resolveAll(rt, hints)
+	requested, found, err := resolveAll(ctx, rt, hints)
 	if err != nil {
 		return op.Stream[Event]{}, err
 	}
@@ -93,14 +95,14 @@ func hintsOf(hints []runtime.Hint, keys []string) ([]runtime.Hint, error) {
 
 // resolveAll resolves the hints of a stream; none is the default runtime. A
 // single context must be there, of several the missing ones are told.
-func resolveAll(rt *runtime.Request, hints []runtime.Hint) ([]event.Requested, []event.Context, error) {
+func resolveAll(ctx context.Context, rt *runtime.Request, hints []runtime.Hint) ([]event.Requested, []event.Context, error) {
 	if len(hints) == 0 {
 		hints = []runtime.Hint{{}}
 	}
 	requested, found := []event.Requested{}, []event.Context{}
 	for _, hint := range hints {
 		r := event.Requested{Requested: hint.Directory}
-		where, err := rt.Resolve(hint)
+		where, err := rt.Resolve(ctx, hint)
 		switch {
 		case err != nil && len(hints) == 1:
 			return nil, nil, err
@@ -124,7 +126,8 @@ func Kinds() []event.Descriptor {
 		session.MessageUpdated, session.PartUpdated, session.PartChanged, session.Compacted, session.TodoUpdated, session.InboxAdded,
 		session.InboxUpdated, session.InboxGone,
 		permission.Asked, permission.RepliedEvent, question.Asked, question.RepliedEvent, question.RejectedEvent, fs.Edited,
-		vcs.BranchUpdated,
+		vcs.BranchUpdated, project.Updated, session.Moved,
+		workspace.Created, workspace.Updated, workspace.BeReady, workspace.BeFailed, workspace.Deleted, workspace.Going,
 	}
 }
 

@@ -36,7 +36,7 @@ func rejoin(ctx context.Context, host *runtime.Host, sub *event.Subscription, hi
 			case <-tick.C:
 			}
 			var found []event.Context
-			missing, found = joinFound(host, sub, missing)
+			missing, found = joinFound(ctx, host, sub, missing)
 			defer host.Follow(found...)()
 		}
 		<-ctx.Done()
@@ -47,9 +47,9 @@ func rejoin(ctx context.Context, host *runtime.Host, sub *event.Subscription, hi
 	}
 }
 
-func joinFound(host *runtime.Host, sub *event.Subscription, missing []runtime.Hint) (still []runtime.Hint, found []event.Context) {
+func joinFound(ctx context.Context, host *runtime.Host, sub *event.Subscription, missing []runtime.Hint) (still []runtime.Hint, found []event.Context) {
 	for _, hint := range missing {
-		if where, err := host.Resolve(hint); err == nil {
+		if where, err := host.Resolve(ctx, hint); err == nil {
 			found = append(found, where)
 			sub.Join(where)
 		} else {

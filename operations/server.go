@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard-dev/switchyard/op"
 	"github.com/switchyard-dev/switchyard/project"
 	"github.com/switchyard-dev/switchyard/runtime"
+	"github.com/switchyard-dev/switchyard/workspace"
 )
 
 // Health says how the server is. Without a token only Status is told.
@@ -51,15 +52,16 @@ var HealthGet = op.New(op.Spec{
 
 // Location is a resolved runtime context with what is known of it.
 type Location struct {
-	Directory   string          `json:"directory"`
-	WorkspaceID id.Workspace    `json:"workspaceID,omitempty"`
-	Project     project.Project `json:"project"`
-	Default     string          `json:"default" doc:"Directory of the default runtime, used where no hint is given."`
-	Home        string          `json:"home"`
-	Roots       []string        `json:"roots" doc:"Directories that may be served; empty means all."`
-	Root        string          `json:"root" doc:"Root of containment for the agent's tools: the top of the work tree, or the directory itself."`
-	Trusted     bool            `json:"trusted" doc:"Whether files of the directory may start programs; nothing does yet."`
-	Watcher     string          `json:"watcher" enum:"off,on,degraded"`
+	Directory   string               `json:"directory"`
+	WorkspaceID id.Workspace         `json:"workspaceID,omitempty"`
+	Workspace   *workspace.Workspace `json:"workspace,omitempty" doc:"The workspace whose root holds the directory, whether or not the hint names it."`
+	Project     project.Project      `json:"project"`
+	Default     string               `json:"default" doc:"Directory of the default runtime, used where no hint is given."`
+	Home        string               `json:"home"`
+	Roots       []string             `json:"roots" doc:"Directories that may be served; empty means all."`
+	Root        string               `json:"root" doc:"Root of containment for the agent's tools: the top of the work tree, or the directory itself."`
+	Trusted     bool                 `json:"trusted" doc:"Whether files of the directory may start programs; nothing does yet."`
+	Watcher     string               `json:"watcher" enum:"off,on,degraded"`
 }
 
 // LocationGet tells which context a hint means.
@@ -75,7 +77,12 @@ var LocationGet = op.New(op.Spec{
 		return Location{}, err
 	}
 	where := rt.Location()
+	in, err := rt.Workspaces.Containing(ctx, where.Directory)
+	if err != nil {
+		return Location{}, err
+	}
 	return Location{
+		Workspace: in,
 		Directory: where.Directory, WorkspaceID: where.WorkspaceID, Project: p, Default: rt.DefaultDirectory(), Home: rt.Home(),
 		Roots: rt.Roots(), Root: rt.Place().Root, Watcher: "off",
 	}, nil

@@ -48,6 +48,9 @@ var SessionCreate = op.New(op.Spec{
 	if err != nil {
 		return session.Session{}, err
 	}
+	if err := rt.Used(ctx, projectID); err != nil {
+		return session.Session{}, err
+	}
 	return rt.Sessions.Create(ctx, session.CreateInput{
 		ID: op.SessionID(ctx), ProjectID: projectID, Context: rt.Location(), Path: rt.PathInWorktree(), ParentID: parent, Title: in.Title, Agent: in.Agent,
 		Model: in.Model, Permission: in.Permission, Metadata: metadata,

@@ -9,19 +9,11 @@
 package project
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
-	"github.com/switchyard-dev/switchyard/clock"
-	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/id"
-	"github.com/switchyard-dev/switchyard/store"
-	"github.com/switchyard-dev/switchyard/store/db"
 )
 
 // Project is a repository identity on this server.
@@ -37,14 +29,15 @@ type Project struct {
 
 // Command is a named shell line of a project.
 type Command struct {
-	Name    string `json:"name"`
-	Command string `json:"command"`
+	Name    string `json:"name" minLength:"1" maxLength:"200"`
+	Command string `json:"command" minLength:"1" maxLength:"10000"`
 }
 
 // Time holds milliseconds since the epoch.
 type Time struct {
 	Created int64 `json:"created"`
 	Updated int64 `json:"updated"`
+	Used    int64 `json:"used" doc:"Last use, exact to a minute."`
 }
 
 // Place says where a directory lies in version control. All paths are absolute.
@@ -54,7 +47,8 @@ type Place struct {
 	Root string
 	// Identity is the canonical git common directory, or Root without git.
 	Identity string
-	// Main is the top of the clone's main work tree.
+	// Main is the top of the clone's main work tree, or this one's where the
+	// repository is bare.
 	Main string
 	// GitDir is the git directory of this work tree, which has its HEAD and
 	// index; "" without git.
@@ -135,72 +129,4 @@ func readPointer(path, prefix string) (string, bool) {
 	}
 	rest, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
 	return strings.TrimSpace(rest), ok && rest != ""
-}
-
-// Service keeps the projects of this server.
-type Service struct {
-	store *store.DB
-	ids   *id.Source
-
-	mu    sync.Mutex            // protects known
-	known map[string]id.Project // by identity; a project's id never changes
-}
-
-// NewService makes a Service.
-func NewService(s *store.DB, ids *id.Source) *Service {
-	return &Service{store: s, ids: ids, known: map[string]id.Project{}}
-}
-
-// Ensure gives the id of a place's project and stores the project at its first
-// use.
-func (s *Service) Ensure(ctx context.Context, p Place) (id.Project, error) {
-	s.mu.Lock()
-	known, ok := s.known[p.Identity]
-	s.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	now := clock.Now()
-	var row db.Project
-	err := s.store.Write(ctx, store.Durable, func(ctx context.Context, tx *store.Tx) (err error) {
-		row, err = tx.ProjectUpsert(ctx, db.ProjectUpsertParams{
-			ID: string(id.New[id.Project](s.ids)), Identity: store.Clean(p.Identity), Worktree: store.Clean(p.Main), Vcs: p.VCS,
-			Commands: []byte("[]"), Created: now, Updated: now,
-		})
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("storing the project of %s: %w", p.Root, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[p.Identity] = id.Project(row.ID)
-	return id.Project(row.ID), nil
-}
-
-// Get reads a project.
-func (s *Service) Get(ctx context.Context, projectID id.Project) (Project, error) {
-	row, err := store.Get(ctx, s.store, func(ctx context.Context, r store.Reader) (db.Project, error) {
-		return r.ProjectGet(ctx, db.ProjectGetParams{ID: string(projectID)})
-	})
-	if store.IsNoRows(err) {
-		return Project{}, fault.New(fault.ProjectNotFound, "there is no project %q", projectID).With("projectID", projectID)
-	}
-	if err != nil {
-		return Project{}, fmt.Errorf("reading project %s: %w", projectID, err)
-	}
-	p := Project{
-		ID: id.Project(row.ID), Worktree: row.Worktree, VCS: row.Vcs, Commands: []Command{},
-		Time: Time{Created: row.Created, Updated: row.Updated},
-	}
-	if row.Name != nil {
-		p.Name = *row.Name
-	}
-	if row.Icon != nil {
-		p.Icon = *row.Icon
-	}
-	if err := json.Unmarshal(row.Commands, &p.Commands); err != nil {
-		return Project{}, fmt.Errorf("reading project %s: %w", projectID, err)
-	}
-	return p, nil
 }

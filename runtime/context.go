@@ -53,6 +53,16 @@ func (r *Request) Project(ctx context.Context) (id.Project, error) {
 	return r.Projects.Ensure(ctx, r.instance.place)
 }
 
+// Used notes that the project, and the workspace if there is one, are used.
+func (r *Request) Used(ctx context.Context, projectID id.Project) error {
+	if r.location.WorkspaceID != "" {
+		if err := r.Workspaces.Use(ctx, r.location.WorkspaceID); err != nil {
+			return err
+		}
+	}
+	return r.Projects.Use(ctx, projectID)
+}
+
 // Release gives the lease on the instance back. It may be called again.
 func (r *Request) Release() {
 	r.once.Do(func() {

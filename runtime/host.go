@@ -24,6 +24,8 @@ import (
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/session"
 	"github.com/switchyard-dev/switchyard/transfer"
+	"github.com/switchyard-dev/switchyard/warp"
+	"github.com/switchyard-dev/switchyard/workspace"
 )
 
 // The defaults of eviction (design §5).
@@ -47,6 +49,8 @@ type Services struct {
 	Models      *provider.Service
 	Attachments *attachment.Service
 	Transfer    *transfer.Service
+	Workspaces  *workspace.Service
+	Warp        *warp.Service
 	About       About
 }
 
@@ -146,8 +150,8 @@ func (h *Host) Server(_ context.Context, p access.Principal) (*Server, error) {
 
 // Request resolves a hint (api.md 1–3) and takes a lease. The caller releases
 // the result.
-func (h *Host) Request(_ context.Context, p access.Principal, hint Hint) (*Request, error) {
-	where, err := h.Resolve(hint)
+func (h *Host) Request(ctx context.Context, p access.Principal, hint Hint) (*Request, error) {
+	where, err := h.Resolve(ctx, hint)
 	if err != nil {
 		return nil, err
 	}
@@ -181,23 +185,50 @@ func (h *Host) Session(ctx context.Context, p access.Principal, sessionID string
 // carry it as X-Event-Cursor.
 func (h *Host) EventCursor() string { return h.Bus.Head().String() }
 
-// Resolve gives the canonical context of a hint; nothing is opened or kept.
-func (h *Host) Resolve(hint Hint) (event.Context, error) {
+// Resolve gives the canonical context of a hint; nothing is opened or kept. A
+// workspace that is being made is waited for.
+func (h *Host) Resolve(ctx context.Context, hint Hint) (event.Context, error) {
 	if hint.HasWorkspace {
-		return event.Context{}, fault.New(fault.WorkspaceNotFound, "there is no workspace %q", hint.Workspace).
-			With("workspaceID", hint.Workspace)
+		return h.inWorkspace(ctx, hint)
 	}
 	if !hint.HasDirectory {
 		return h.fallback, nil
 	}
-	directory, err := canonical(hint.Directory)
+	directory, err := h.Directory(hint.Directory)
+	return event.Context{Directory: directory}, err
+}
+
+// Directory gives the canonical path of a directory that may be served.
+func (h *Host) Directory(given string) (string, error) {
+	directory, err := canonical(given)
+	if err != nil {
+		return "", err
+	}
+	if !h.allowed(directory) {
+		return "", directoryNotFound(given)
+	}
+	return directory, nil
+}
+
+// inWorkspace resolves a hint that names a workspace. Its root stands for itself,
+// also beyond the roots that are served: who registered it was allowed to.
+func (h *Host) inWorkspace(ctx context.Context, hint Hint) (event.Context, error) {
+	w, err := h.Workspaces.Await(ctx, hint.Workspace)
 	if err != nil {
 		return event.Context{}, err
 	}
-	if !h.allowed(directory) {
-		return event.Context{}, directoryNotFound(hint.Directory)
+	where := event.Context{Directory: w.Directory, WorkspaceID: w.ID}
+	if !hint.HasDirectory {
+		return where, nil
 	}
-	return event.Context{Directory: directory}, nil
+	if where.Directory, err = canonical(hint.Directory); err != nil {
+		return event.Context{}, err
+	}
+	if !w.Contains(where.Directory) {
+		return event.Context{}, fault.New(fault.DirectoryOutsideWorkspace, "%s is not in workspace %s, whose root is %s", where.Directory, w.ID, w.Directory).
+			With("workspaceID", w.ID).With("directory", where.Directory)
+	}
+	return where, nil
 }
 
 func (h *Host) allowed(directory string) bool {

@@ -80,20 +80,18 @@ func TestResolve(t *testing.T) {
 		want string
 		code fault.Code
 	}{
-		"no hint":               {runtime.Hint{}, dir, ""},
-		"default by name":       {hint(dir), dir, ""},
-		"root":                  {hint(root), root, ""},
-		"inside":                {hint(inside + "/../in/"), inside, ""},
-		"through a link":        {hint(link), inside, ""},
-		"outside the roots":     {hint("/"), "", fault.DirectoryNotFound},
-		"a link out":            {hint(out), "", fault.DirectoryNotFound},
-		"beside a root":         {hint(root + "x"), "", fault.DirectoryNotFound},
-		"empty":                 {hint(""), "", fault.DirectoryInvalid},
-		"relative":              {hint("in"), "", fault.DirectoryInvalid},
-		"unknown workspace":     {runtime.Hint{Workspace: "ws_x", HasWorkspace: true}, "", fault.WorkspaceNotFound},
-		"workspace given empty": {runtime.Hint{HasWorkspace: true}, "", fault.WorkspaceNotFound},
+		"no hint":           {runtime.Hint{}, dir, ""},
+		"default by name":   {hint(dir), dir, ""},
+		"root":              {hint(root), root, ""},
+		"inside":            {hint(inside + "/../in/"), inside, ""},
+		"through a link":    {hint(link), inside, ""},
+		"outside the roots": {hint("/"), "", fault.DirectoryNotFound},
+		"a link out":        {hint(out), "", fault.DirectoryNotFound},
+		"beside a root":     {hint(root + "x"), "", fault.DirectoryNotFound},
+		"empty":             {hint(""), "", fault.DirectoryInvalid},
+		"relative":          {hint("in"), "", fault.DirectoryInvalid},
 	} {
-		got, err := h.Resolve(c.hint)
+		got, err := h.Resolve(t.Context(), c.hint)
 		if got.Directory != c.want || fault.CodeOf(err) != c.code {
 			t.Errorf("%s: %q, %v", name, got.Directory, err)
 		}

@@ -145,6 +145,7 @@ type Project struct {
 	Commands dbtype.JSON
 	Created  int64
 	Updated  int64
+	Used     int64
 }
 
 type Question struct {
@@ -242,4 +243,22 @@ type Turn struct {
 	Error      dbtype.JSON
 	Started    int64
 	Ended      *int64
+}
+
+type Workspace struct {
+	ID        string
+	ProjectID string
+	Type      string
+	Name      string
+	Directory string
+	Branch    string
+	Metadata  dbtype.JSON
+	Status    string
+	Reason    string
+	Owned     int64
+	Owner     string
+	Created   int64
+	Updated   int64
+	Used      *int64
+	Archived  *int64
 }

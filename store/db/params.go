@@ -708,8 +708,24 @@ type ProjectByIdentityParams struct {
 	Identity string
 }
 
+type ProjectDirectoriesParams struct {
+	ProjectID string
+}
+
 type ProjectGetParams struct {
 	ID string
+}
+
+type ProjectLockParams struct {
+	ID string
+}
+
+type ProjectUpdateParams struct {
+	Name     *string
+	Icon     *string
+	Commands dbtype.JSON
+	Updated  int64
+	ID       string
 }
 
 type ProjectUpsertParams struct {
@@ -720,6 +736,12 @@ type ProjectUpsertParams struct {
 	Commands dbtype.JSON
 	Created  int64
 	Updated  int64
+	Used     int64
+}
+
+type ProjectUseParams struct {
+	Used int64
+	ID   string
 }
 
 type QuestionCancelParams struct {
@@ -837,6 +859,17 @@ type SessionInsertParams struct {
 	Updated     int64
 }
 
+type SessionMoveParams struct {
+	ProjectID     string
+	WorkspaceID   string
+	Directory     string
+	Path          string
+	Updated       int64
+	ID            string
+	FromDirectory string
+	FromWorkspace string
+}
+
 type SessionNextInboxParams struct {
 	ID string
 }
@@ -882,6 +915,10 @@ type SessionTitlesParams struct {
 type SessionTouchParams struct {
 	Updated int64
 	ID      string
+}
+
+type SessionTreeBusyParams struct {
+	ID string
 }
 
 type SessionUpdateParams struct {
@@ -1037,4 +1074,66 @@ type TurnSetStateParams struct {
 	ID         string
 	Owner      string
 	Generation int64
+}
+
+type WorkspaceBusyParams struct {
+	WorkspaceID string
+}
+
+type WorkspaceByDirectoryParams struct {
+	Directory string
+}
+
+type WorkspaceDeleteParams struct {
+	ID string
+}
+
+type WorkspaceGetParams struct {
+	ID string
+}
+
+type WorkspaceInsertParams struct {
+	ID        string
+	ProjectID string
+	Type      string
+	Name      string
+	Directory string
+	Branch    string
+	Metadata  dbtype.JSON
+	Status    string
+	Owned     int64
+	Owner     string
+	Created   int64
+	Updated   int64
+}
+
+type WorkspaceLockParams struct {
+	ID string
+}
+
+type WorkspaceSessionsRow struct {
+	WorkspaceID string
+	Total       int64
+}
+
+type WorkspaceSetParams struct {
+	Name     string
+	Metadata dbtype.JSON
+	Archived *int64
+	Updated  int64
+	ID       string
+}
+
+type WorkspaceSetStatusParams struct {
+	Status   string
+	Reason   string
+	Branch   string
+	Updated  int64
+	ID       string
+	Expected string
+}
+
+type WorkspaceUseParams struct {
+	Used int64
+	ID   string
 }

@@ -107,8 +107,13 @@ type Querier interface {
 	PermissionSave(ctx context.Context, arg PermissionSaveParams) error
 	PermissionSavedList(ctx context.Context, arg PermissionSavedListParams) ([]PermissionSaved, error)
 	ProjectByIdentity(ctx context.Context, arg ProjectByIdentityParams) (Project, error)
+	ProjectDirectories(ctx context.Context, arg ProjectDirectoriesParams) ([]string, error)
 	ProjectGet(ctx context.Context, arg ProjectGetParams) (Project, error)
+	ProjectList(ctx context.Context) ([]Project, error)
+	ProjectLock(ctx context.Context, arg ProjectLockParams) (Project, error)
+	ProjectUpdate(ctx context.Context, arg ProjectUpdateParams) (Project, error)
 	ProjectUpsert(ctx context.Context, arg ProjectUpsertParams) (Project, error)
+	ProjectUse(ctx context.Context, arg ProjectUseParams) (int64, error)
 	QuestionCancel(ctx context.Context, arg QuestionCancelParams) ([]Question, error)
 	QuestionGet(ctx context.Context, arg QuestionGetParams) (Question, error)
 	QuestionInsert(ctx context.Context, arg QuestionInsertParams) error
@@ -129,6 +134,8 @@ type Querier interface {
 	// Locks the row, so that admissions, ends of turns and changes of the inbox take turns.
 	SessionHold(ctx context.Context, arg SessionHoldParams) (Session, error)
 	SessionInsert(ctx context.Context, arg SessionInsertParams) (Session, error)
+	// A session moves alone, or with all below it that stand where it stands.
+	SessionMove(ctx context.Context, arg SessionMoveParams) ([]Session, error)
 	SessionNextInbox(ctx context.Context, arg SessionNextInboxParams) (int64, error)
 	SessionNextMessage(ctx context.Context, arg SessionNextMessageParams) (int64, error)
 	SessionPark(ctx context.Context, arg SessionParkParams) (int64, error)
@@ -139,6 +146,7 @@ type Querier interface {
 	SessionSetContext(ctx context.Context, arg SessionSetContextParams) (Session, error)
 	SessionTitles(ctx context.Context, arg SessionTitlesParams) ([]string, error)
 	SessionTouch(ctx context.Context, arg SessionTouchParams) (Session, error)
+	SessionTreeBusy(ctx context.Context, arg SessionTreeBusyParams) (int64, error)
 	SessionUpdate(ctx context.Context, arg SessionUpdateParams) (Session, error)
 	StepInsert(ctx context.Context, arg StepInsertParams) error
 	StepList(ctx context.Context, arg StepListParams) ([]Step, error)
@@ -165,4 +173,15 @@ type Querier interface {
 	// sessions below others first.
 	TurnOrphans(ctx context.Context, arg TurnOrphansParams) ([]Turn, error)
 	TurnSetState(ctx context.Context, arg TurnSetStateParams) (int64, error)
+	WorkspaceBusy(ctx context.Context, arg WorkspaceBusyParams) (int64, error)
+	WorkspaceByDirectory(ctx context.Context, arg WorkspaceByDirectoryParams) (Workspace, error)
+	WorkspaceDelete(ctx context.Context, arg WorkspaceDeleteParams) (int64, error)
+	WorkspaceGet(ctx context.Context, arg WorkspaceGetParams) (Workspace, error)
+	WorkspaceInsert(ctx context.Context, arg WorkspaceInsertParams) (Workspace, error)
+	WorkspaceList(ctx context.Context) ([]Workspace, error)
+	WorkspaceLock(ctx context.Context, arg WorkspaceLockParams) (Workspace, error)
+	WorkspaceSessions(ctx context.Context) ([]WorkspaceSessionsRow, error)
+	WorkspaceSet(ctx context.Context, arg WorkspaceSetParams) (Workspace, error)
+	WorkspaceSetStatus(ctx context.Context, arg WorkspaceSetStatusParams) (Workspace, error)
+	WorkspaceUse(ctx context.Context, arg WorkspaceUseParams) (int64, error)
 }

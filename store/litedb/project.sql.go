@@ -11,7 +11,7 @@ import (
 )
 
 const projectByIdentity = `-- name: ProjectByIdentity :one
-SELECT id, identity, worktree, vcs, name, icon, commands, created, updated FROM project WHERE identity = ?1
+SELECT id, identity, worktree, vcs, name, icon, commands, created, updated, used FROM project WHERE identity = ?1
 `
 
 func (q *Queries) ProjectByIdentity(ctx context.Context, arg ProjectByIdentityParams) (Project, error) {
@@ -27,12 +27,40 @@ func (q *Queries) ProjectByIdentity(ctx context.Context, arg ProjectByIdentityPa
 		&i.Commands,
 		&i.Created,
 		&i.Updated,
+		&i.Used,
 	)
 	return i, err
 }
 
+const projectDirectories = `-- name: ProjectDirectories :many
+SELECT DISTINCT directory FROM session WHERE project_id = ?1 AND workspace_id = '' ORDER BY directory
+`
+
+func (q *Queries) ProjectDirectories(ctx context.Context, arg ProjectDirectoriesParams) ([]string, error) {
+	rows, err := q.db.QueryContext(ctx, projectDirectories, arg.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var directory string
+		if err := rows.Scan(&directory); err != nil {
+			return nil, err
+		}
+		items = append(items, directory)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const projectGet = `-- name: ProjectGet :one
-SELECT id, identity, worktree, vcs, name, icon, commands, created, updated FROM project WHERE id = ?1
+SELECT id, identity, worktree, vcs, name, icon, commands, created, updated, used FROM project WHERE id = ?1
 `
 
 func (q *Queries) ProjectGet(ctx context.Context, arg ProjectGetParams) (Project, error) {
@@ -48,26 +76,83 @@ func (q *Queries) ProjectGet(ctx context.Context, arg ProjectGetParams) (Project
 		&i.Commands,
 		&i.Created,
 		&i.Updated,
+		&i.Used,
 	)
 	return i, err
 }
 
-const projectUpsert = `-- name: ProjectUpsert :one
-INSERT INTO project (id, identity, worktree, vcs, name, icon, commands, created, updated)
-VALUES (?1, ?2, ?3, ?4, NULL, NULL, ?5, ?6, ?7)
-ON CONFLICT (identity) DO UPDATE SET updated = excluded.updated, worktree = excluded.worktree, vcs = excluded.vcs
-RETURNING id, identity, worktree, vcs, name, icon, commands, created, updated
+const projectList = `-- name: ProjectList :many
+SELECT id, identity, worktree, vcs, name, icon, commands, created, updated, used FROM project ORDER BY used DESC, id
 `
 
-func (q *Queries) ProjectUpsert(ctx context.Context, arg ProjectUpsertParams) (Project, error) {
-	row := q.db.QueryRowContext(ctx, projectUpsert,
-		arg.ID,
-		arg.Identity,
-		arg.Worktree,
-		arg.Vcs,
+func (q *Queries) ProjectList(ctx context.Context) ([]Project, error) {
+	rows, err := q.db.QueryContext(ctx, projectList)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Project{}
+	for rows.Next() {
+		var i Project
+		if err := rows.Scan(
+			&i.ID,
+			&i.Identity,
+			&i.Worktree,
+			&i.Vcs,
+			&i.Name,
+			&i.Icon,
+			&i.Commands,
+			&i.Created,
+			&i.Updated,
+			&i.Used,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const projectLock = `-- name: ProjectLock :one
+UPDATE project SET id = id WHERE id = ?1 RETURNING id, identity, worktree, vcs, name, icon, commands, created, updated, used
+`
+
+func (q *Queries) ProjectLock(ctx context.Context, arg ProjectLockParams) (Project, error) {
+	row := q.db.QueryRowContext(ctx, projectLock, arg.ID)
+	var i Project
+	err := row.Scan(
+		&i.ID,
+		&i.Identity,
+		&i.Worktree,
+		&i.Vcs,
+		&i.Name,
+		&i.Icon,
+		&i.Commands,
+		&i.Created,
+		&i.Updated,
+		&i.Used,
+	)
+	return i, err
+}
+
+const projectUpdate = `-- name: ProjectUpdate :one
+UPDATE project SET name = ?1, icon = ?2, commands = ?3, updated = ?4
+WHERE id = ?5 RETURNING id, identity, worktree, vcs, name, icon, commands, created, updated, used
+`
+
+func (q *Queries) ProjectUpdate(ctx context.Context, arg ProjectUpdateParams) (Project, error) {
+	row := q.db.QueryRowContext(ctx, projectUpdate,
+		arg.Name,
+		arg.Icon,
 		arg.Commands,
-		arg.Created,
 		arg.Updated,
+		arg.ID,
 	)
 	var i Project
 	err := row.Scan(
@@ -80,6 +165,53 @@ func (q *Queries) ProjectUpsert(ctx context.Context, arg ProjectUpsertParams) (P
 		&i.Commands,
 		&i.Created,
 		&i.Updated,
+		&i.Used,
 	)
 	return i, err
+}
+
+const projectUpsert = `-- name: ProjectUpsert :one
+INSERT INTO project (id, identity, worktree, vcs, name, icon, commands, created, updated, used)
+VALUES (?1, ?2, ?3, ?4, NULL, NULL, ?5, ?6, ?7, ?8)
+ON CONFLICT (identity) DO UPDATE SET updated = excluded.updated, worktree = excluded.worktree, vcs = excluded.vcs, used = excluded.used
+RETURNING id, identity, worktree, vcs, name, icon, commands, created, updated, used
+`
+
+func (q *Queries) ProjectUpsert(ctx context.Context, arg ProjectUpsertParams) (Project, error) {
+	row := q.db.QueryRowContext(ctx, projectUpsert,
+		arg.ID,
+		arg.Identity,
+		arg.Worktree,
+		arg.Vcs,
+		arg.Commands,
+		arg.Created,
+		arg.Updated,
+		arg.Used,
+	)
+	var i Project
+	err := row.Scan(
+		&i.ID,
+		&i.Identity,
+		&i.Worktree,
+		&i.Vcs,
+		&i.Name,
+		&i.Icon,
+		&i.Commands,
+		&i.Created,
+		&i.Updated,
+		&i.Used,
+	)
+	return i, err
+}
+
+const projectUse = `-- name: ProjectUse :execrows
+UPDATE project SET used = ?1 WHERE id = ?2
+`
+
+func (q *Queries) ProjectUse(ctx context.Context, arg ProjectUseParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, projectUse, arg.Used, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }

@@ -139,8 +139,12 @@ type (
 	PermissionSavedListParams    = db.PermissionSavedListParams
 	Project                      = db.Project
 	ProjectByIdentityParams      = db.ProjectByIdentityParams
+	ProjectDirectoriesParams     = db.ProjectDirectoriesParams
 	ProjectGetParams             = db.ProjectGetParams
+	ProjectLockParams            = db.ProjectLockParams
+	ProjectUpdateParams          = db.ProjectUpdateParams
 	ProjectUpsertParams          = db.ProjectUpsertParams
+	ProjectUseParams             = db.ProjectUseParams
 	Question                     = db.Question
 	QuestionCancelParams         = db.QuestionCancelParams
 	QuestionGetParams            = db.QuestionGetParams
@@ -162,6 +166,7 @@ type (
 	SessionGetParams             = db.SessionGetParams
 	SessionHoldParams            = db.SessionHoldParams
 	SessionInsertParams          = db.SessionInsertParams
+	SessionMoveParams            = db.SessionMoveParams
 	SessionNextInboxParams       = db.SessionNextInboxParams
 	SessionNextMessageParams     = db.SessionNextMessageParams
 	SessionParkParams            = db.SessionParkParams
@@ -170,6 +175,7 @@ type (
 	SessionSetContextParams      = db.SessionSetContextParams
 	SessionTitlesParams          = db.SessionTitlesParams
 	SessionTouchParams           = db.SessionTouchParams
+	SessionTreeBusyParams        = db.SessionTreeBusyParams
 	SessionUpdateParams          = db.SessionUpdateParams
 	Step                         = db.Step
 	StepInsertParams             = db.StepInsertParams
@@ -196,6 +202,17 @@ type (
 	TurnOpenTreeRow              = db.TurnOpenTreeRow
 	TurnOrphansParams            = db.TurnOrphansParams
 	TurnSetStateParams           = db.TurnSetStateParams
+	Workspace                    = db.Workspace
+	WorkspaceBusyParams          = db.WorkspaceBusyParams
+	WorkspaceByDirectoryParams   = db.WorkspaceByDirectoryParams
+	WorkspaceDeleteParams        = db.WorkspaceDeleteParams
+	WorkspaceGetParams           = db.WorkspaceGetParams
+	WorkspaceInsertParams        = db.WorkspaceInsertParams
+	WorkspaceLockParams          = db.WorkspaceLockParams
+	WorkspaceSessionsRow         = db.WorkspaceSessionsRow
+	WorkspaceSetParams           = db.WorkspaceSetParams
+	WorkspaceSetStatusParams     = db.WorkspaceSetStatusParams
+	WorkspaceUseParams           = db.WorkspaceUseParams
 )
 
 var _ db.Querier = (*Queries)(nil)
