@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard-dev/switchyard/permission"
 	"github.com/switchyard-dev/switchyard/rule"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/snapshot"
 	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/store/db"
 	"github.com/switchyard-dev/switchyard/tool"
@@ -48,6 +49,8 @@ type callRun struct {
 	waits []id.Permission  // all that the call waits for
 	rowID id.Call
 	begun bool // by an earlier run, which was allowed to
+	// changes are what the call did to files.
+	changes []snapshot.Change
 }
 
 // runCalls plans all calls, asks for what needs a person (together, in the order
@@ -127,7 +130,9 @@ func (r *callRun) run(ctx context.Context) error {
 		return err
 	}
 	r.input.Before = r.plan.Before
+	before := r.watch(ctx)
 	result, err := tool.Execute(ctx, r.tool, r.input)
+	r.changes = r.changed(ctx, before)
 	return r.finish(ctx, result, err)
 }
 
@@ -275,7 +280,10 @@ func (r *callRun) finish(ctx context.Context, result tool.Result, err error) err
 	defer failpoint.After(failpoint.Result)
 	writeErr := cs.write(keep, r, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.ToolCallEnd(ctx, db.ToolCallEndParams{ID: string(r.rowID), State: state, Post: hashes(result.After), Ended: now})
-		return err
+		if err != nil {
+			return err
+		}
+		return r.record(ctx, tx)
 	})
 	if writeErr != nil {
 		return writeErr

@@ -22,6 +22,7 @@ import (
 	"github.com/switchyard-dev/switchyard/permission"
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/snapshot"
 	"github.com/switchyard-dev/switchyard/tool"
 )
 
@@ -34,7 +35,9 @@ type Config struct {
 	Workplaces  Workplaces
 	// Attachments nil leaves the files of tools in their parts.
 	Attachments Attachments
-	IDs         *id.Source
+	// Snapshots keeps what calls change in files; nil keeps nothing.
+	Snapshots *snapshot.Service
+	IDs       *id.Source
 	// Owner and Generation name this server's runs in the store.
 	Owner      string
 	Generation int64
@@ -60,6 +63,7 @@ type Engine struct {
 	tools       *tool.Registry
 	places      Workplaces
 	attachments Attachments
+	snapshots   *snapshot.Service
 	ids         *id.Source
 	owner       string
 	generation  atomic.Int64 // raised by each new term of the lease
@@ -103,7 +107,7 @@ func New(ctx context.Context, c Config) *Engine {
 	e := &Engine{
 		sessions: c.Sessions, permissions: c.Permissions, questions: c.Questions, tools: c.Tools, places: c.Workplaces, ids: c.IDs,
 		owner: c.Owner, lease: c.Lease, resume: c.Resume, mark: c.Mark, retry: c.Retry, log: c.Log, changed: event.NewWakeups(),
-		scan: c.Scan, attachments: c.Attachments, troubled: make(chan struct{}, 1), ctx: run, stop: stop, runs: map[id.Session]*turn{},
+		scan: c.Scan, attachments: c.Attachments, snapshots: c.Snapshots, troubled: make(chan struct{}, 1), ctx: run, stop: stop, runs: map[id.Session]*turn{},
 		entitling: map[id.Session]bool{},
 	}
 	e.generation.Store(c.Generation)

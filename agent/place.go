@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/llm"
 	"github.com/switchyard-dev/switchyard/rule"
+	"github.com/switchyard-dev/switchyard/snapshot"
 	"github.com/switchyard-dev/switchyard/tool"
 )
 
@@ -30,6 +31,9 @@ type Workplace interface {
 	Settings(ctx context.Context) (Settings, error)
 	// Outputs keeps tool output that is too long for the model.
 	Outputs() tool.OutputStore
+	// Git tells what differs from commits, for snapshots; nil for no snapshots of
+	// what commands change with the help of git.
+	Git() snapshot.Git
 	Release()
 }
 

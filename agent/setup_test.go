@@ -28,6 +28,7 @@ import (
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/rule"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/snapshot"
 	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/tool"
 )
@@ -67,6 +68,7 @@ func (p *place) Acquire(context.Context, event.Context) (agent.Workplace, error)
 func (p *place) Environment() env.Environment                     { return p.env }
 func (p *place) Settings(context.Context) (agent.Settings, error) { return p.settings, nil }
 func (p *place) Outputs() tool.OutputStore                        { return nil }
+func (p *place) Git() snapshot.Git                                { return nil }
 func (p *place) Release()                                         {}
 func (p *place) Model(ctx context.Context, r chat.ModelRef) (llm.Model, error) {
 	return llm.Demo().Model(ctx, r.ModelID)

@@ -67,8 +67,8 @@ func TestAShellThatHadBegunIsNeverRunAgain(t *testing.T) {
 		}
 		file := filepath.Join(b.dir, "f")
 		b.eventually("a running command", func() bool {
-			_, err := os.Stat(file)
-			return err == nil
+			data, err := os.ReadFile(file)
+			return err == nil && len(data) > 0
 		})
 		b.crash(resume)
 		outcome := "interrupted"

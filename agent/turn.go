@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/switchyard-dev/switchyard/agent/definition"
@@ -20,6 +21,7 @@ import (
 	"github.com/switchyard-dev/switchyard/llm"
 	"github.com/switchyard-dev/switchyard/rule"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/store"
 )
 
 // settleTime bounds the writes that end a turn after its context ended.
@@ -28,8 +30,10 @@ const settleTime = 20 * time.Second
 // turn is one running turn.
 type turn struct {
 	engine *Engine
-	run    session.Run
-	cancel context.CancelCauseFunc
+	// changedFiles is set once a call of this run changed a file.
+	changedFiles atomic.Bool
+	run          session.Run
+	cancel       context.CancelCauseFunc
 
 	row   session.Row
 	place Workplace
@@ -104,6 +108,13 @@ func (t *turn) finish(ctx context.Context, err error) (again bool, next *session
 	}
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
+	parts, sum := in.Settle, t.summarize(settle)
+	in.Settle = func(ctx context.Context, tx *store.Tx) error {
+		if err := parts(ctx, tx); err != nil {
+			return err
+		}
+		return sum(ctx, tx)
+	}
 	again, next, endErr = t.engine.sessions.End(settle, t.run, in)
 	t.engine.trouble(endErr)
 	return again, next, endErr

@@ -32,9 +32,11 @@ import (
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/runtime"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/snapshot"
 	"github.com/switchyard-dev/switchyard/store"
 	"github.com/switchyard-dev/switchyard/tool"
 	"github.com/switchyard-dev/switchyard/transfer"
+	"github.com/switchyard-dev/switchyard/undo"
 	"github.com/switchyard-dev/switchyard/warp"
 	"github.com/switchyard-dev/switchyard/workspace"
 )
@@ -103,6 +105,7 @@ type App struct {
 
 	attachments *attachment.Service
 	workspaces  *workspace.Service
+	snapshots   *snapshot.Service
 	keys        *idempotency.Service
 }
 
@@ -189,6 +192,9 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 	})
 	services.Workspaces = a.workspaces
 	services.Warp = &warp.Service{Sessions: services.Sessions, Workspaces: a.workspaces, Projects: services.Projects}
+	a.snapshots = snapshot.NewService(ctx, a.store, filepath.Join(state, "snapshots"), a.log)
+	services.Snapshots = a.snapshots
+	services.Undo = &undo.Service{Sessions: services.Sessions, Snapshots: a.snapshots}
 	services.Transfer = transfer.NewService(a.store, ids, services.Sessions, a.attachments)
 	build := runtime.Build{
 		Loader: config.NewLoader(a.config.ConfigFiles), Models: models, Outputs: outputs, Attachments: a.attachments, Store: a.store,
@@ -203,7 +209,7 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 	engine := agent.Config{
 		Sessions: services.Sessions, Permissions: services.Permissions, Questions: services.Questions,
 		Tools: tool.NewRegistry(tool.Builtin()...), Workplaces: a.host, IDs: ids, Owner: owner, Generation: boot.Number, Mark: a.mark(),
-		Resume: resume, Attachments: a.attachments, Retry: a.config.Retry, Log: a.log,
+		Resume: resume, Attachments: a.attachments, Snapshots: a.snapshots, Retry: a.config.Retry, Log: a.log,
 	}
 	if a.keeper != nil {
 		engine.Lease, engine.Scan = a.keeper, takeoverScan
@@ -280,6 +286,9 @@ func (a *App) Close() error {
 	}
 	if a.workspaces != nil {
 		a.workspaces.Close()
+	}
+	if a.snapshots != nil {
+		a.snapshots.Close()
 	}
 	if a.host != nil {
 		errs = append(errs, a.host.Close())

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +24,15 @@ const (
 // soak lets sessions prompt for a while and fits a line through the memory of the
 // second half: the first fills caches and the ring of events.
 func (b *bench) soak(ctx context.Context, length time.Duration) error {
-	p, err := b.serverOn(ctx, filepath.Join(b.dir, "soak"), "")
+	home := filepath.Join(b.dir, "soak")
+	config := filepath.Join(home, ".config", "switchyard")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(config, "switchyard.json"), []byte(`{"permission": {"*": "allow"}}`), 0o600); err != nil {
+		return err
+	}
+	p, err := b.serverOn(ctx, home, "")
 	if err != nil {
 		return err
 	}
@@ -72,7 +82,10 @@ func soakTurn(ctx context.Context, p *process, ses string) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.call(ctx, http.MethodPost, "/api/session/"+ses+"/wait", map[string]any{"timeout": 30_000})
+	out, err := p.call(ctx, http.MethodPost, "/api/session/"+ses+"/wait", map[string]any{"timeout": 30_000})
+	if err == nil && !strings.Contains(string(out), `"outcome":"completed"`) {
+		err = fmt.Errorf("the turn ended otherwise: %s", out)
+	}
 	return err
 }
 

@@ -23,6 +23,7 @@ func All() []op.Any {
 		SessionActive, SessionCreate, SessionList, SessionGet, SessionUpdate, SessionDelete, SessionChildren,
 		SessionInboxList, SessionInboxUpdate, SessionInboxDelete,
 		SessionPrompt, SessionShell, SessionWait, SessionInterrupt, SessionCompact, SessionContext, SessionTodo, SessionMessageList, SessionMessageGet,
+		SessionDiff, SessionRevert, SessionUnrevert,
 		WorkspaceCreate, WorkspaceGet, WorkspaceList, WorkspaceUpdate, WorkspaceDelete, WorkspaceStatus, WorkspaceSync, WorkspaceWarp,
 		VCSGet, VCSStatus, VCSDiff, VCSPatch,
 		SessionFork, SessionExport, SessionImport,

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/switchyard-dev/switchyard/agent"
 	"github.com/switchyard-dev/switchyard/chat"
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
@@ -126,7 +127,7 @@ func Kinds() []event.Descriptor {
 		session.MessageUpdated, session.PartUpdated, session.PartChanged, session.Compacted, session.TodoUpdated, session.InboxAdded,
 		session.InboxUpdated, session.InboxGone,
 		permission.Asked, permission.RepliedEvent, question.Asked, question.RepliedEvent, question.RejectedEvent, fs.Edited,
-		vcs.BranchUpdated, project.Updated, session.Moved,
+		vcs.BranchUpdated, project.Updated, session.Moved, agent.DiffChanged,
 		workspace.Created, workspace.Updated, workspace.BeReady, workspace.BeFailed, workspace.Deleted, workspace.Going,
 	}
 }

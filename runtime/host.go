@@ -23,7 +23,9 @@ import (
 	"github.com/switchyard-dev/switchyard/provider"
 	"github.com/switchyard-dev/switchyard/question"
 	"github.com/switchyard-dev/switchyard/session"
+	"github.com/switchyard-dev/switchyard/snapshot"
 	"github.com/switchyard-dev/switchyard/transfer"
+	"github.com/switchyard-dev/switchyard/undo"
 	"github.com/switchyard-dev/switchyard/warp"
 	"github.com/switchyard-dev/switchyard/workspace"
 )
@@ -51,6 +53,8 @@ type Services struct {
 	Transfer    *transfer.Service
 	Workspaces  *workspace.Service
 	Warp        *warp.Service
+	Snapshots   *snapshot.Service
+	Undo        *undo.Service
 	About       About
 }
 

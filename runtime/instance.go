@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/fault"
 	"github.com/switchyard-dev/switchyard/project"
+	"github.com/switchyard-dev/switchyard/snapshot"
 	"github.com/switchyard-dev/switchyard/tool"
 )
 
@@ -158,6 +159,9 @@ func (w *workplace) Settings(ctx context.Context) (agent.Settings, error) {
 
 // Outputs implements agent.Workplace.
 func (w *workplace) Outputs() tool.OutputStore { return w.Parts.Outputs }
+
+// Git implements agent.Workplace.
+func (w *workplace) Git() snapshot.Git { return w.looks() }
 
 // Release implements agent.Workplace.
 func (w *workplace) Release() { w.once.Do(func() { w.host.release(w.instance) }) }

@@ -264,6 +264,13 @@ func (s *Service) deliver(ctx context.Context, tx *store.Tx, run Run, ses Row, r
 		return fmt.Errorf("reading an inbox row: %w", err)
 	}
 	in.Prompt.Synthetic = in.Synthetic
+	undone, err := s.keepReverted(ctx, tx, ses)
+	if err != nil {
+		return err
+	}
+	if undone != "" {
+		in.Prompt.Synthetic = append(in.Prompt.Synthetic, undone)
+	}
 	msg := chat.NewUser(chat.MessageHead{ID: id.Message(row.MessageID), SessionID: ses.ID}, in.Agent, in.Model, clock.Now())
 	msg.TurnID = run.TurnID
 	seq, err := s.insertMessage(ctx, tx, run, msg)

@@ -31,6 +31,8 @@ type Session struct {
 	Model         *chat.ModelRef  `json:"model,omitempty"`
 	Permission    []rule.Rule     `json:"permission,omitempty"`
 	Metadata      json.RawMessage `json:"metadata,omitempty"`
+	Summary       *Summary        `json:"summary,omitempty" doc:"What its calls changed in files, as of the last turn that did."`
+	Revert        *Revert         `json:"revert,omitempty" doc:"Set while changes of files are undone."`
 	Cost          float64         `json:"cost" doc:"US dollars."`
 	Tokens        chat.Usage      `json:"tokens"`
 	Time          Time            `json:"time"`
@@ -105,7 +107,7 @@ func fromRow(row db.Session) (Row, error) {
 	for _, f := range []struct {
 		data []byte
 		into any
-	}{{row.Model, &s.Model}, {row.Permission, &s.Permission}, {row.Tokens, &s.Tokens}} {
+	}{{row.Model, &s.Model}, {row.Permission, &s.Permission}, {row.Tokens, &s.Tokens}, {row.Summary, &s.Summary}, {row.Revert, &s.Revert}} {
 		if err := json.Unmarshal(f.data, f.into); err != nil {
 			return Row{}, fmt.Errorf("reading session %s: %w", row.ID, err)
 		}

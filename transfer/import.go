@@ -75,6 +75,8 @@ func (d *incoming) normalise() {
 		in.info.Title, in.info.Agent = store.Clean(in.info.Title), store.Clean(in.info.Agent)
 		in.info.Permission = restrict(in.info.Permission)
 		in.info.Time.Compacting = 0
+		// What calls changed in files is of the place where they ran.
+		in.info.Summary, in.info.Revert = nil, nil
 		if in.todos == nil {
 			in.todos = []chat.Todo{}
 		}

@@ -32,7 +32,7 @@ func floorOf() map[string]int {
 			"session", "project", "workspace", "vcs", "pty", "fs", "mcp", "lsp", "tool", "skill", "command",
 			"formatter", "permission", "question", "provider", "snapshot", "attachment",
 		},
-		{"agent", "transfer", "warp"},
+		{"agent", "transfer", "warp", "undo"},
 		{"runtime"},
 		{"op"},
 		{"operations"},

@@ -17,6 +17,7 @@ import (
 	"github.com/switchyard-dev/switchyard/event"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/llm"
+	"github.com/switchyard-dev/switchyard/snapshot"
 	"github.com/switchyard-dev/switchyard/tool"
 )
 
@@ -210,6 +211,9 @@ func (p *place) Environment() env.Environment { return p.env }
 
 // Settings is part of agent.Workplace.
 func (p *place) Settings(context.Context) (agent.Settings, error) { return p.settings, nil }
+
+// Git is part of agent.Workplace.
+func (p *place) Git() snapshot.Git { return nil }
 
 // Outputs is part of agent.Workplace.
 func (p *place) Outputs() tool.OutputStore { return nil }

@@ -56,6 +56,22 @@ type EventHead struct {
 	TotalBytes int64
 }
 
+type FileChange struct {
+	SessionID  string
+	Ord        int64
+	TurnID     string
+	MessageSeq int64
+	PartID     string
+	Path       string
+	PreHash    string
+	PreMode    int64
+	PostHash   string
+	PostMode   int64
+	Size       int64
+	Reason     string
+	Created    int64
+}
+
 type Idempotency struct {
 	Scope     string
 	Key       string
@@ -200,6 +216,8 @@ type Session struct {
 	Updated      int64
 	Archived     *int64
 	Compacting   *int64
+	Summary      dbtype.JSON
+	Revert       dbtype.JSON
 }
 
 type Step struct {

@@ -94,6 +94,39 @@ type EventOldestRowsRow struct {
 	Size int64
 }
 
+type FileChangeAllRow struct {
+	PreHash   string
+	PostHash  string
+	Size      int64
+	SessionID string
+	Ord       int64
+	ProjectID string
+}
+
+type FileChangeForgetParams struct {
+	SessionID string
+	Ord       int64
+}
+
+type FileChangeInsertParams struct {
+	SessionID  string
+	TurnID     string
+	MessageSeq int64
+	PartID     string
+	Path       string
+	PreHash    string
+	PreMode    int64
+	PostHash   string
+	PostMode   int64
+	Size       int64
+	Reason     string
+	Created    int64
+}
+
+type FileChangeListParams struct {
+	SessionID string
+}
+
 type IdempotencyDeleteParams struct {
 	Scope  string
 	Key    string
@@ -904,6 +937,17 @@ type SessionSetContextParams struct {
 	ContextSeq int64
 	Updated    int64
 	ID         string
+}
+
+type SessionSetRevertParams struct {
+	Revert  dbtype.JSON
+	Updated int64
+	ID      string
+}
+
+type SessionSetSummaryParams struct {
+	Summary dbtype.JSON
+	ID      string
 }
 
 type SessionTitlesParams struct {

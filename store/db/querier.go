@@ -29,6 +29,10 @@ type Querier interface {
 	EventHeadAdvance(ctx context.Context, arg EventHeadAdvanceParams) (int64, error)
 	EventOldest(ctx context.Context) (int64, error)
 	EventOldestRows(ctx context.Context, arg EventOldestRowsParams) ([]EventOldestRowsRow, error)
+	FileChangeAll(ctx context.Context) ([]FileChangeAllRow, error)
+	FileChangeForget(ctx context.Context, arg FileChangeForgetParams) (int64, error)
+	FileChangeInsert(ctx context.Context, arg FileChangeInsertParams) error
+	FileChangeList(ctx context.Context, arg FileChangeListParams) ([]FileChange, error)
 	IdempotencyDelete(ctx context.Context, arg IdempotencyDeleteParams) (int64, error)
 	IdempotencyGet(ctx context.Context, arg IdempotencyGetParams) (Idempotency, error)
 	IdempotencyOld(ctx context.Context, arg IdempotencyOldParams) ([]IdempotencyOldRow, error)
@@ -144,6 +148,8 @@ type Querier interface {
 	SessionSetCompacting(ctx context.Context, arg SessionSetCompactingParams) (Session, error)
 	// The model sees the conversation from here on.
 	SessionSetContext(ctx context.Context, arg SessionSetContextParams) (Session, error)
+	SessionSetRevert(ctx context.Context, arg SessionSetRevertParams) (Session, error)
+	SessionSetSummary(ctx context.Context, arg SessionSetSummaryParams) (Session, error)
 	SessionTitles(ctx context.Context, arg SessionTitlesParams) ([]string, error)
 	SessionTouch(ctx context.Context, arg SessionTouchParams) (Session, error)
 	SessionTreeBusy(ctx context.Context, arg SessionTreeBusyParams) (int64, error)

@@ -29,6 +29,11 @@ type (
 	EventHeadRow                 = db.EventHeadRow
 	EventOldestRowsParams        = db.EventOldestRowsParams
 	EventOldestRowsRow           = db.EventOldestRowsRow
+	FileChange                   = db.FileChange
+	FileChangeAllRow             = db.FileChangeAllRow
+	FileChangeForgetParams       = db.FileChangeForgetParams
+	FileChangeInsertParams       = db.FileChangeInsertParams
+	FileChangeListParams         = db.FileChangeListParams
 	Idempotency                  = db.Idempotency
 	IdempotencyDeleteParams      = db.IdempotencyDeleteParams
 	IdempotencyGetParams         = db.IdempotencyGetParams
@@ -173,6 +178,8 @@ type (
 	SessionSealParams            = db.SessionSealParams
 	SessionSetCompactingParams   = db.SessionSetCompactingParams
 	SessionSetContextParams      = db.SessionSetContextParams
+	SessionSetRevertParams       = db.SessionSetRevertParams
+	SessionSetSummaryParams      = db.SessionSetSummaryParams
 	SessionTitlesParams          = db.SessionTitlesParams
 	SessionTouchParams           = db.SessionTouchParams
 	SessionTreeBusyParams        = db.SessionTreeBusyParams

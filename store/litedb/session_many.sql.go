@@ -12,7 +12,7 @@ import (
 )
 
 const sessionGetMany = `-- name: SessionGetMany :many
-SELECT id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting FROM session WHERE id IN (/*SLICE:ids*/?)
+SELECT id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert FROM session WHERE id IN (/*SLICE:ids*/?)
 `
 
 func (q *Queries) SessionGetMany(ctx context.Context, arg SessionGetManyParams) ([]Session, error) {
@@ -62,6 +62,8 @@ func (q *Queries) SessionGetMany(ctx context.Context, arg SessionGetManyParams) 
 			&i.Updated,
 			&i.Archived,
 			&i.Compacting,
+			&i.Summary,
+			&i.Revert,
 		); err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 const sessionAddUsage = `-- name: SessionAddUsage :one
-UPDATE session SET cost = cost + CAST($1 AS double precision), tokens = $2, updated = $3 WHERE id = $4 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+UPDATE session SET cost = cost + CAST($1 AS double precision), tokens = $2, updated = $3 WHERE id = $4 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 func (q *Queries) SessionAddUsage(ctx context.Context, arg SessionAddUsageParams) (Session, error) {
@@ -50,12 +50,14 @@ func (q *Queries) SessionAddUsage(ctx context.Context, arg SessionAddUsageParams
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }
 
 const sessionChildren = `-- name: SessionChildren :many
-SELECT id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting FROM session WHERE parent_id = CAST($1 AS text) ORDER BY ord
+SELECT id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert FROM session WHERE parent_id = CAST($1 AS text) ORDER BY ord
 `
 
 func (q *Queries) SessionChildren(ctx context.Context, arg SessionChildrenParams) ([]Session, error) {
@@ -95,6 +97,8 @@ func (q *Queries) SessionChildren(ctx context.Context, arg SessionChildrenParams
 			&i.Updated,
 			&i.Archived,
 			&i.Compacting,
+			&i.Summary,
+			&i.Revert,
 		); err != nil {
 			return nil, err
 		}
@@ -119,7 +123,7 @@ func (q *Queries) SessionDelete(ctx context.Context, arg SessionDeleteParams) (i
 }
 
 const sessionGet = `-- name: SessionGet :one
-SELECT id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting FROM session WHERE id = $1
+SELECT id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert FROM session WHERE id = $1
 `
 
 func (q *Queries) SessionGet(ctx context.Context, arg SessionGetParams) (Session, error) {
@@ -153,12 +157,14 @@ func (q *Queries) SessionGet(ctx context.Context, arg SessionGetParams) (Session
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }
 
 const sessionHold = `-- name: SessionHold :one
-UPDATE session SET inbox_ord = inbox_ord WHERE id = $1 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+UPDATE session SET inbox_ord = inbox_ord WHERE id = $1 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 // Locks the row, so that admissions, ends of turns and changes of the inbox take turns.
@@ -193,6 +199,8 @@ func (q *Queries) SessionHold(ctx context.Context, arg SessionHoldParams) (Sessi
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }
@@ -202,7 +210,7 @@ INSERT INTO session (id, ord, project_id, workspace_id, directory, path, parent_
     agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
     $12, $13, $14, $15, 0, $16, 0, 0, 0, 0, 0, 0, $17, $18)
-RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 func (q *Queries) SessionInsert(ctx context.Context, arg SessionInsertParams) (Session, error) {
@@ -255,6 +263,8 @@ func (q *Queries) SessionInsert(ctx context.Context, arg SessionInsertParams) (S
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }
@@ -294,7 +304,7 @@ func (q *Queries) SessionPark(ctx context.Context, arg SessionParkParams) (int64
 }
 
 const sessionSetCompacting = `-- name: SessionSetCompacting :one
-UPDATE session SET compacting = $1 WHERE id = $2 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+UPDATE session SET compacting = $1 WHERE id = $2 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 func (q *Queries) SessionSetCompacting(ctx context.Context, arg SessionSetCompactingParams) (Session, error) {
@@ -328,12 +338,14 @@ func (q *Queries) SessionSetCompacting(ctx context.Context, arg SessionSetCompac
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }
 
 const sessionSetContext = `-- name: SessionSetContext :one
-UPDATE session SET context_seq = $1, compacting = NULL, updated = $2 WHERE id = $3 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+UPDATE session SET context_seq = $1, compacting = NULL, updated = $2 WHERE id = $3 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 // The model sees the conversation from here on.
@@ -368,12 +380,14 @@ func (q *Queries) SessionSetContext(ctx context.Context, arg SessionSetContextPa
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }
 
 const sessionTouch = `-- name: SessionTouch :one
-UPDATE session SET updated = $1 WHERE id = $2 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+UPDATE session SET updated = $1 WHERE id = $2 RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 func (q *Queries) SessionTouch(ctx context.Context, arg SessionTouchParams) (Session, error) {
@@ -407,6 +421,8 @@ func (q *Queries) SessionTouch(ctx context.Context, arg SessionTouchParams) (Ses
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }
@@ -415,7 +431,7 @@ const sessionUpdate = `-- name: SessionUpdate :one
 UPDATE session SET title = $1, title_fold = $2, title_source = $3, agent = $4, model = $5,
     permission = $6, metadata = $7, archived = $8, updated = $9
 WHERE id = $10
-RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 func (q *Queries) SessionUpdate(ctx context.Context, arg SessionUpdateParams) (Session, error) {
@@ -460,6 +476,8 @@ func (q *Queries) SessionUpdate(ctx context.Context, arg SessionUpdateParams) (S
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const sessionGetMany = `-- name: SessionGetMany :many
-SELECT id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting FROM session WHERE id = ANY($1::text[])
+SELECT id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert FROM session WHERE id = ANY($1::text[])
 `
 
 func (q *Queries) SessionGetMany(ctx context.Context, arg SessionGetManyParams) ([]Session, error) {
@@ -51,6 +51,8 @@ func (q *Queries) SessionGetMany(ctx context.Context, arg SessionGetManyParams) 
 			&i.Updated,
 			&i.Archived,
 			&i.Compacting,
+			&i.Summary,
+			&i.Revert,
 		); err != nil {
 			return nil, err
 		}

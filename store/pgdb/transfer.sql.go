@@ -34,7 +34,7 @@ const sessionSeal = `-- name: SessionSeal :one
 UPDATE session SET cost = CAST($1 AS double precision), tokens = $2, message_count = CAST($3 AS bigint),
     message_seq = CAST($3 AS bigint), context_seq = $4, inbox_ord = $5, archived = $6, updated = $7
 WHERE id = $8
-RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 // A session that was copied is whole from the start: its counters come last.
@@ -78,6 +78,8 @@ func (q *Queries) SessionSeal(ctx context.Context, arg SessionSealParams) (Sessi
 		&i.Updated,
 		&i.Archived,
 		&i.Compacting,
+		&i.Summary,
+		&i.Revert,
 	)
 	return i, err
 }

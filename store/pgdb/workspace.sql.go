@@ -13,7 +13,7 @@ import (
 const sessionMove = `-- name: SessionMove :many
 UPDATE session SET project_id = $1, workspace_id = $2, directory = $3, path = $4, updated = $5
 WHERE (id = $6 OR root_id = $6) AND directory = $7 AND workspace_id = $8
-RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting
+RETURNING id, ord, project_id, workspace_id, directory, path, parent_id, root_id, title, title_fold, title_source, agent, model, permission, metadata, cost, tokens, message_count, message_seq, context_seq, inbox_ord, inbox_parked, generation, created, updated, archived, compacting, summary, revert
 `
 
 // A session moves alone, or with all below it that stand where it stands.
@@ -63,6 +63,8 @@ func (q *Queries) SessionMove(ctx context.Context, arg SessionMoveParams) ([]Ses
 			&i.Updated,
 			&i.Archived,
 			&i.Compacting,
+			&i.Summary,
+			&i.Revert,
 		); err != nil {
 			return nil, err
 		}
