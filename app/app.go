@@ -192,7 +192,7 @@ func (a *App) serve(ctx context.Context, ids *id.Source, owner string, boot stor
 	})
 	services.Workspaces = a.workspaces
 	services.Warp = &warp.Service{Sessions: services.Sessions, Workspaces: a.workspaces, Projects: services.Projects}
-	a.snapshots = snapshot.NewService(ctx, a.store, filepath.Join(state, "snapshots"), a.log)
+	a.snapshots = snapshot.NewService(ctx, a.store, state, a.log)
 	services.Snapshots = a.snapshots
 	services.Undo = &undo.Service{Sessions: services.Sessions, Snapshots: a.snapshots}
 	services.Transfer = transfer.NewService(a.store, ids, services.Sessions, a.attachments)

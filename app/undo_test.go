@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard-dev/switchyard/app"
 	"github.com/switchyard-dev/switchyard/app/apptest"
 	"github.com/switchyard-dev/switchyard/id"
 	"github.com/switchyard-dev/switchyard/internal/testkit"
@@ -282,6 +283,25 @@ func TestUndoFromAPointOn(t *testing.T) {
 		{"of no message", s.Do("POST", sessionPath(ses)+"/revert", map[string]any{"messageID": "msg_none"}), 404, "message_not_found"},
 		{"a diff of none", s.Do("GET", sessionPath(ses)+"/diff?messageID=msg_none", nil), 404, "message_not_found"},
 	})
+}
+
+// TestTheServersOwnFilesAreNobodysWork: a session may stand where the server keeps
+// its own files.
+func TestTheServersOwnFilesAreNobodysWork(t *testing.T) {
+	t.Parallel()
+	for _, git := range []bool{true, false} {
+		dir := apptest.Dir(t)
+		if git {
+			dir = committed(t, map[string]string{"f": "f\n"})
+		}
+		s := apptest.Start(t, apptest.Options{Config: allowAll, State: dir + "/state", Change: func(c *app.Config) { c.Directory = dir }})
+		ses := s.Session(dir)
+		does(t, s, ses, bash(t, "echo x > f2"))
+		does(t, s, ses, bash(t, "echo y > f2"))
+		if got := words(diffOf(s, ses, "")); got != "added f2 +1 -0" {
+			t.Errorf("git %v: %s", git, got)
+		}
+	}
 }
 
 // TestWhatIsNotCoveredSaysSo: a file over the limit is neither kept nor touched.

@@ -108,7 +108,8 @@ func percentile(v []float64, at int) float64 { return v[(len(v)-1)*at/100] }
 // restart measures a start on a large store after a crash, until the server says
 // that it is ready. The store is filled without a server.
 func (b *bench) restart(ctx context.Context) error {
-	state := filepath.Join(b.dir, "restart")
+	home := filepath.Join(b.dir, "restart")
+	state := filepath.Join(home, "state")
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (b *bench) restart(ctx context.Context) error {
 	var took []float64
 	for range b.n.starts {
 		began := time.Now()
-		p, err := b.serverOn(ctx, state, "")
+		p, err := b.serverOn(ctx, home, "")
 		if err != nil {
 			return err
 		}

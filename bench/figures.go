@@ -30,10 +30,11 @@ func (b *bench) server(ctx context.Context) (*process, error) {
 // serverOn starts the built server with a directory for its state and everything
 // else, on a database of its own unless one is named.
 func (b *bench) serverOn(ctx context.Context, home, database string) (*process, error) {
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	work := filepath.Join(home, "work")
+	if err := os.MkdirAll(work, 0o700); err != nil {
 		return nil, err
 	}
-	args := []string{"serve", "--port", "0", "--state", home, "--directory", home, "--log-level", "error"}
+	args := []string{"serve", "--port", "0", "--state", filepath.Join(home, "state"), "--directory", work, "--log-level", "error"}
 	if database != "" {
 		args = append(args, "--database", database)
 	}

@@ -34,7 +34,8 @@ type Service struct {
 	store   *store.DB
 	objects objects
 	log     *slog.Logger
-	most    int64 // bytes kept for a project
+	own     string // the server's directory, which is nobody's work
+	most    int64  // bytes kept for a project
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
 
@@ -42,10 +43,14 @@ type Service struct {
 	hashes map[string]cachedHash
 }
 
-// NewService makes a Service that keeps contents below dir.
-func NewService(ctx context.Context, s *store.DB, dir string, log *slog.Logger) *Service {
+// NewService makes a Service that keeps contents in the server's own directory, by
+// its canonical path. What else happens there is never looked at.
+func NewService(ctx context.Context, s *store.DB, own string, log *slog.Logger) *Service {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	out := &Service{store: s, objects: objects{dir: filepath.Join(dir, "objects")}, log: log, most: MaxProject, stop: stop, hashes: map[string]cachedHash{}}
+	out := &Service{
+		store: s, objects: objects{dir: filepath.Join(own, "snapshots")}, own: own, log: log, most: MaxProject, stop: stop,
+		hashes: map[string]cachedHash{},
+	}
 	out.wg.Go(func() { out.sweepAll(ctx) })
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -75,7 +76,9 @@ func (w *Watch) look(ctx context.Context) error {
 		if err == nil {
 			w.git, w.head = true, head
 			for _, path := range dirty {
-				w.note(w.abs(path))
+				if !w.s.isOwn(w.abs(path)) {
+					w.note(w.abs(path))
+				}
 			}
 			return nil
 		}
@@ -93,6 +96,9 @@ func (w *Watch) look(ctx context.Context) error {
 func (w *Watch) walk(ctx context.Context, visit func(path string, info iofs.FileInfo)) error {
 	files, bytes := 0, int64(0)
 	return w.place.Env.Files().Walk(ctx, env.WalkOptions{Path: ".", Hidden: true, Ordered: true}, func(e *env.Entry) error {
+		if e.Type.IsDir() && w.s.isOwn(w.abs(e.Path)) {
+			return iofs.SkipDir
+		}
 		if e.Type != 0 {
 			return nil
 		}
@@ -171,7 +177,9 @@ func (w *Watch) lookAgain(ctx context.Context, candidates map[string]iofs.FileIn
 		dirty = append(dirty, moved...)
 	}
 	for _, path := range dirty {
-		candidates[w.abs(path)] = nil
+		if !w.s.isOwn(w.abs(path)) {
+			candidates[w.abs(path)] = nil
+		}
 	}
 	return nil
 }
@@ -223,6 +231,11 @@ func (w *Watch) committed(ctx context.Context, path string) (State, error) {
 	}
 	hash, err := w.s.objects.put(data)
 	return State{Hash: hash, Mode: mode, Size: int64(len(data))}, err
+}
+
+// isOwn tells whether a path is the server's own directory or below.
+func (s *Service) isOwn(path string) bool {
+	return path == s.own || strings.HasPrefix(path, s.own+"/")
 }
 
 // opened gives the files that reach a path: those of the tree, or of its directory
