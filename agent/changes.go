@@ -26,7 +26,7 @@ var DiffChanged = event.Define[ChangedFiles]("session.diff")
 // undone, but the call is none the worse: trouble is logged.
 func (r *callRun) watch(ctx context.Context) *snapshot.Watch {
 	t, class := r.of.turn, r.tool.Info().Class
-	if t.engine.snapshots == nil || class != tool.Write && class != tool.Effect || r.tool.Info().Name == taskName {
+	if t.engine.snapshots == nil || r.of.set.NoSnapshots || class != tool.Write && class != tool.Effect || r.tool.Info().Name == taskName {
 		return nil
 	}
 	at := snapshot.Place{Env: t.place.Environment(), Git: t.place.Git()}

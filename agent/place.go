@@ -54,6 +54,8 @@ type Settings struct {
 	SmallModel chat.ModelRef
 	// Compaction says when a long conversation is shortened.
 	Compaction config.Compaction
+	// NoSnapshots lets nothing be kept of what calls change in files.
+	NoSnapshots bool
 	// ToolOutput bounds what a call may tell the model.
 	ToolOutput tool.Limits
 	Models     Models

@@ -304,6 +304,19 @@ func TestTheServersOwnFilesAreNobodysWork(t *testing.T) {
 	}
 }
 
+func TestSnapshotsCanBeTurnedOff(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.Options{Config: `{"permission": {"*": "allow"}, "snapshot": false}`})
+	ses := s.Session("")
+	msg := does(t, s, ses, call(t, "write", map[string]any{"path": "f", "content": "1\n"}))
+	if got := diffOf(s, ses, ""); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := revert(s, ses, msg); len(got.Reverted)+len(got.Skipped) != 0 || content(t, s.Directory+"/f") != "1\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestWhatIsNotCoveredSaysSo: a file over the limit is neither kept nor touched.
 func TestWhatIsNotCoveredSaysSo(t *testing.T) {
 	t.Parallel()
