@@ -17,6 +17,9 @@ const (
 	// soakPause is between two prompts of a session, so that the machine is busy
 	// but not full.
 	soakPause = 2 * time.Second
+	// soakTurns is how many turns a session has before another takes its place, so
+	// that the load stays the same.
+	soakTurns = 20
 	// sampleEvery is how often memory is looked at.
 	sampleEvery = 10 * time.Second
 )
@@ -42,13 +45,14 @@ func (b *bench) soak(ctx context.Context, length time.Duration) error {
 	var turns, failed atomic.Int64
 	var done sync.WaitGroup
 	for range soakSessions {
-		ses, err := newSession(ctx, p)
-		if err != nil {
-			return err
-		}
 		done.Go(func() {
-			for ctx.Err() == nil {
-				if soakTurn(ctx, p, ses) == nil {
+			ses := ""
+			for n := 0; ctx.Err() == nil; n++ {
+				var err error
+				if n%soakTurns == 0 {
+					ses, err = newSession(ctx, p)
+				}
+				if err == nil && soakTurn(ctx, p, ses) == nil {
 					turns.Add(1)
 				} else if ctx.Err() == nil {
 					failed.Add(1)
