@@ -139,3 +139,14 @@ func joinDeltas(run []PartDelta) (PartDelta, bool) {
 	out.Delta = text.String()
 	return out, true
 }
+
+// Moved is published on both contexts when a session was moved.
+var Moved = event.Define[MovedPayload]("session.moved")
+
+// MovedPayload is the payload of session.moved.
+type MovedPayload struct {
+	SessionID id.Session    `json:"sessionID"`
+	Info      Session       `json:"info"`
+	From      event.Context `json:"from"`
+	To        event.Context `json:"to"`
+}

@@ -12,17 +12,6 @@ import (
 	"github.com/switchyard-dev/switchyard/store/db"
 )
 
-// Moved is published on both contexts when a session was moved.
-var Moved = event.Define[MovedPayload]("session.moved")
-
-// MovedPayload is the payload of session.moved.
-type MovedPayload struct {
-	SessionID id.Session    `json:"sessionID"`
-	Info      Session       `json:"info"`
-	From      event.Context `json:"from"`
-	To        event.Context `json:"to"`
-}
-
 // Move says where a session goes.
 type Move struct {
 	SessionID id.Session
