@@ -96,6 +96,7 @@ func (a *App) stop(ctx context.Context, server *http.Server) error {
 	a.log.Info("stopping")
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
+	go a.workspaces.Close() // Close waits for it, too
 	// Turns first, so that streams still tell how they ended.
 	ended := make(chan error, 1)
 	go func() { ended <- a.engine.Close() }()

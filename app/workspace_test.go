@@ -307,3 +307,25 @@ func TestSyncFindsWhatWasDoneByHand(t *testing.T) {
 		t.Error("a tree that somebody else made was removed")
 	}
 }
+
+// TestAStopEndsWhatIsBeingMade stops the server while a start command runs: the
+// work tree is gone and the workspace says why.
+func TestAStopEndsWhatIsBeingMade(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.Options{})
+	repo := committed(t, map[string]string{"f": "f"})
+	first := s.Session(repo)
+	apptest.Data[project.Project](s, "PATCH", "/api/project/"+string(first.ProjectID), map[string]any{
+		"commands": []map[string]string{{"name": "start", "command": "touch started; sleep 300"}},
+	})
+	w := apptest.Data[workspace.Workspace](s, "POST", "/api/workspace", map[string]any{"type": "worktree", "directory": repo})
+	testkit.Eventually(t, 10*time.Second, "the start command", func() bool {
+		_, err := os.Stat(w.Directory + "/started")
+		return err == nil
+	})
+	s = s.Restart(apptest.Options{})
+	now := apptest.Data[workspace.Workspace](s, "GET", "/api/workspace/"+string(w.ID), nil)
+	if _, err := os.Stat(w.Directory); now.Status != workspace.Failed || !strings.Contains(now.Reason, "server") || !os.IsNotExist(err) {
+		t.Errorf("%+v, %v", now, err)
+	}
+}
