@@ -33,7 +33,9 @@ func (r *repository) Unsaved(context.Context, string, int) ([]string, error)   {
 type projects struct{ workspace.Project }
 
 func (p projects) Get(context.Context, id.Project) (workspace.Project, error) { return p.Project, nil }
-func (p projects) Of(context.Context, string) (workspace.Project, error)      { return p.Project, nil }
+
+func (p projects) Of(context.Context, string) (workspace.Project, error) { return p.Project, nil }
+
 func (p projects) List(context.Context) ([]workspace.Project, error) {
 	return []workspace.Project{p.Project}, nil
 }
