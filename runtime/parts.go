@@ -141,7 +141,7 @@ func (p *Parts) Settings(ctx context.Context) (agent.Settings, error) {
 		Agents: agents, DefaultAgent: name, Depth: c.Config.SubagentDepth, Rules: c.Config.Permission, DefaultModel: inventory.DefaultModel(), Models: inventory,
 		SmallModel: inventory.SmallModel(), Compaction: c.Config.Compaction,
 		NoSnapshots: c.Config.Snapshot != nil && !*c.Config.Snapshot,
-		ToolOutput: tool.Limits{Lines: c.Config.ToolOutput.MaxLines, Bytes: c.Config.ToolOutput.MaxBytes},
+		ToolOutput:  tool.Limits{Lines: c.Config.ToolOutput.MaxLines, Bytes: c.Config.ToolOutput.MaxBytes},
 		Instructions: func(ctx context.Context) ([]string, error) {
 			return p.instructions(ctx, c)
 		},
